@@ -152,7 +152,7 @@ def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row
         # Since they were created: a change of an object's metadata begins nothing anew.
         with suppress(NoSuchBucket):  # it has been deleted since
             state = (bucket.created, past.get(bucket.name))
-            found[bucket.name] = stored.of_bucket(objects, bucket.name, now, state)
+            found[bucket.name] = stored.of_bucket(objects, bucket.name, now, state=state)
     for name in sorted({*past, *found}):
         held = found.get(name)
         if held and held.size:

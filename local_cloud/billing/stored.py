@@ -50,7 +50,7 @@ class _Sums(dict[str, _Known]):
 _sums: WeakKeyDictionary[Objects, _Sums] = WeakKeyDictionary()
 
 
-def of_bucket(objects: Objects, bucket: str, now: float, state: Hashable) -> Stored:
+def of_bucket(objects: Objects, bucket: str, now: float, *, state: Hashable) -> Stored:
     """Return what a bucket holds. Raises NoSuchBucket.
 
     state: what changes when an object is overwritten or removed by a request; then, all is added

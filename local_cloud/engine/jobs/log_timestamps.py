@@ -174,12 +174,12 @@ def _hide(log: Path, text: bytes, *, start: int, end: int) -> None:
     with suppress(OSError), open_log(log, "r+b") as file:
         before, changed = os.fstat(file.fileno()), False
         for first, stop in holes.data(file.fileno(), start, end):
-            changed |= _hide_between(file.fileno(), text, first, stop)
+            changed |= _hide_between(file.fileno(), text, start=first, end=stop)
         if changed:
             os.utime(file.fileno(), ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def _hide_between(descriptor: int, text: bytes, start: int, end: int) -> bool:
+def _hide_between(descriptor: int, text: bytes, *, start: int, end: int) -> bool:
     """Write over the text between two bytes without a hole; return whether it was there."""
     instead, found = job_files.stars(len(text)), False
     while end - start >= len(text):

@@ -25,7 +25,7 @@ OURS = "local cloud: "  # so begin the lines that stand at the head of every log
 OF_A_DRIVER = ("subprocess.CalledProcessError", "Training Execution failed")
 
 
-def reason(outcome: Outcome, said: str, log: Iterable[str], hidden: bytes = b"") -> str:
+def reason(outcome: Outcome, said: str, log: Iterable[str], *, hidden: bytes = b"") -> str:
     """FailureReason: the kind of error, what is known of it, and the exit code.
 
     said: what /opt/ml/output/failure holds of the instance that failed (read); log: the last lines
@@ -70,7 +70,7 @@ def _cut(before: str, text: str, after: str = "") -> str:
     return before + text.strip()[: MOST - len(before) - len(after)] + after
 
 
-def read(folder: Path, host: str, name: str, hidden: bytes) -> str:
+def read(folder: Path, host: str, name: str, *, hidden: bytes) -> str:
     """Return the beginning of a file that a script may have left; "" if there is none.
 
     folder: the job's; name: the file's path below the host's /opt/ml. hidden: as in reason().

@@ -49,7 +49,7 @@ def upload(request: Json, hosts: Sequence[Host], objects: Objects) -> None:
     bucket, prefix = split_s3_uri(folder(request))
     for name, where in ARCHIVES.items():
         within = folders(hosts, where)
-        entries = merge(within, f"{ML}/{where}", objects.space, [host.ml for host in hosts])
+        entries = merge(within, f"{ML}/{where}", objects.space, disks=[host.ml for host in hosts])
         if not entries:
             continue
         if _is_compressed(request):
@@ -91,7 +91,7 @@ def upload_files(
 
 
 def merge(
-    folders: Sequence[Path], shown: str, space: Space, disks: Sequence[Path] = ()
+    folders: Sequence[Path], shown: str, space: Space, *, disks: Sequence[Path] = ()
 ) -> list[Entry]:
     """Return the files, folders and links that are in the folders, parents before children.
 

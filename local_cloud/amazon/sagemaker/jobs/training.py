@@ -285,8 +285,10 @@ class Training:
             return ""
         log, hidden = self.engine.log(job.id, failed.name), self.engine.hidden
         last = log_timestamps.lines(log, log_timestamps.tail(log, failure_reason.WINDOW))
-        said = failure_reason.read(self._folder(job.id), failed.name, "output/failure", hidden)
-        return failure_reason.reason(outcome, said, (line.text for line in last), hidden)
+        said = failure_reason.read(
+            self._folder(job.id), failed.name, "output/failure", hidden=hidden
+        )
+        return failure_reason.reason(outcome, said, (line.text for line in last), hidden=hidden)
 
     def _note(self, job_id: str, **facts: Any) -> None:
         """Keep what has come to be known of a job that runs."""

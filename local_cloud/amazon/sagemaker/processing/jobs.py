@@ -184,12 +184,12 @@ class Processing:
         log = self.engine.log(job.id, outcome.replica)
         last = log_timestamps.lines(log, log_timestamps.tail(log, failure_reason.WINDOW))
         texts = (line.text for line in last)
-        return failure_reason.reason(outcome, "", texts, self.engine.hidden)
+        return failure_reason.reason(outcome, "", texts, hidden=self.engine.hidden)
 
     def _message(self, folder: Path, hosts: Sequence[Host]) -> str:
         """Return the first of the instances' messages."""
         place, hidden = processing_launch.MESSAGE, self.engine.hidden
-        told = (failure_reason.read(folder, host.name, place, hidden) for host in hosts)
+        told = (failure_reason.read(folder, host.name, place, hidden=hidden) for host in hosts)
         return next((text for text in told if text), "")
 
 

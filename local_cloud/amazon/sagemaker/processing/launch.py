@@ -59,7 +59,7 @@ def upload(request: Json, places: Sequence[Host], objects: Objects) -> None:
         target = each["S3Output"]
         folders = outputs.folders(places, _below(target))
         disks = [host.ml for host in places]
-        entries = outputs.merge(folders, target["LocalPath"], objects.space, disks)
+        entries = outputs.merge(folders, target["LocalPath"], objects.space, disks=disks)
         outputs.upload_files(entries, folders, target["S3Uri"], objects=objects)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -152,7 +154,10 @@ def test_requests_are_noted_through_no_link(private: Path, tmp_path: Path) -> No
 def hostile(
     cloud: Status, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, str]:
-    """A custom job that has replaced its log, beside one that has not; their ids."""
+    """A custom job whose log is replaced, beside one whose log is not; their ids.
+
+    No job reaches its log where it has a root of its own: another process replaces it.
+    """
     from google.cloud import aiplatform, storage
 
     if not storage.Client().lookup_bucket("replaced-logs"):
@@ -161,14 +166,25 @@ def hostile(
     private.write_text("of-the-user")
     aiplatform.init(project="replaced", location="us-central1", staging_bucket="gs://replaced-logs")
     ids = []
-    for text in ("print('well behaved')", code(request.param, private)):
+    for how in ("", request.param):
         pool: Any = {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1}
-        pool["container_spec"] = {"image_uri": IMAGE, "command": ["python", "-c", text]}
+        pool["container_spec"] = {
+            "image_uri": IMAGE,
+            "command": ["python", "-c", "print('well behaved')"],
+        }
         job = aiplatform.CustomJob(display_name="replaced", worker_pool_specs=[pool])
         job.submit()
         _until(lambda job=job: job.state.name.endswith(("SUCCEEDED", "FAILED")))
         ids.append(job.resource_name.rpartition("/")[2])
+        if how:
+            replace(cloud.home.data / "jobs" / ids[-1] / "workerpool0-0.log", how, private)
     return ids[0], ids[1]
+
+
+def replace(log: Path, how: str, private: Path) -> None:
+    """Run what replaces a log, as a process that writes to it."""
+    with log.open("ab") as file:
+        subprocess.run([sys.executable, "-c", code(how, private)], stdout=file, check=True)
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -219,9 +235,9 @@ def test_cloudwatch_lists_the_other_logs(cloud: Status, tmp_path: Path) -> None:
     private.write_text("of-the-user")
     s3, sagemaker, logs = (boto3.client(name) for name in ("s3", "sagemaker", "logs"))
     s3.create_bucket(Bucket="replaced-logs")
-    names = {"well-behaved": "print('well behaved')"}
-    names |= {how.replace(" ", "-"): code(how, private) for how in REPLACED}
-    for name, text in names.items():
+    names = {"well-behaved": ""} | {how.replace(" ", "-"): how for how in REPLACED}
+    text = "print('well behaved')"
+    for name in names:
         s3.put_object(Bucket="replaced-logs", Key=f"{name}/task.py", Body=text.encode())
         source = {"S3DataType": "S3Prefix", "S3Uri": f"s3://replaced-logs/{name}/"}
         sagemaker.create_training_job(
@@ -239,9 +255,11 @@ def test_cloudwatch_lists_the_other_logs(cloud: Status, tmp_path: Path) -> None:
             ResourceConfig={"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
             StoppingCondition={"MaxRuntimeInSeconds": 600},
         )
-    for name in names:
+    for name, how in names.items():
         waiter = sagemaker.get_waiter("training_job_completed_or_stopped")
         waiter.wait(TrainingJobName=name, WaiterConfig={"Delay": 0})
+        if how:
+            replace(cloud.home.data / "jobs" / name / "algo-1.log", how, private)
     group = "/aws/sagemaker/TrainingJobs"
     assert any(one["logGroupName"] == group for one in logs.describe_log_groups()["logGroups"])
     streams = logs.describe_log_streams(logGroupName=group)["logStreams"]

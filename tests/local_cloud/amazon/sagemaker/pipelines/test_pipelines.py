@@ -290,16 +290,22 @@ def clients(home: Home) -> Mapping[str, Any]:
 
 def test_after_a_kill_the_execution_goes_on_and_repeats_no_finished_step(own: Home) -> None:
     """The step that ran when the server was killed is sent again; the one before is not."""
-    flag = own.folder / "go"
-    waits = f"import os, time\nwhile not os.path.exists({str(flag)!r}): time.sleep(0.02)"
+    waits = f"""
+import boto3, time
+s3 = boto3.client("s3")
+known = s3.list_objects_v2(Bucket={BUCKET!r}, Prefix="begun")["KeyCount"]
+s3.put_object(Bucket={BUCKET!r}, Key="begun")
+time.sleep(0 if known else 600)
+"""
     made = text(processing("first", ""), processing("second", waits, DependsOn=["first"]))
     here = clients(own)
     here["s3"].create_bucket(Bucket=BUCKET)
     execution = start(here["sagemaker"], make(here["sagemaker"], made))
     while "second" not in (before := steps(here["sagemaker"], execution)):
         time.sleep(0.02)
+    while not here["s3"].list_objects_v2(Bucket=BUCKET, Prefix="begun")["KeyCount"]:
+        time.sleep(0.02)
     os.kill(int(own.address()["pid"]), signal.SIGKILL)
-    flag.touch()
     control.start(own)
     client = clients(own)["sagemaker"]
     ended(client, execution)

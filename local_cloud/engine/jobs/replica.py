@@ -196,6 +196,9 @@ def layout_of(
     own = context.folder / replica.name
     python = context.pythons.of(replica.image)
     base = python.base
+    shared = {**replica.mounts, str(own): own}
+    if context.isolation.level is Level.READ_ONLY:  # pip installs there
+        shared[str(python.folder)] = python.folder
     return context.isolation.layout(
         layer,
         shown=[
@@ -207,7 +210,7 @@ def layout_of(
             *replica.reads,
         ],
         fixed=base.unchanged,
-        shared={**replica.mounts, str(own): own},
+        shared=shared,
         hosts=replica.hosts,
         is_batch=is_batch,
     )

@@ -11,6 +11,7 @@ cannot write into files that belong to others.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -204,15 +205,24 @@ class Root:
                 os.makedirs(upper + folder.removeprefix(path), exist_ok=True)
 
     def _show_mounts_below(self) -> None:
-        """Show the file systems that are mounted inside the folders that are shown."""
+        """Show the file systems, and the files, that are mounted inside the folders that are shown.
+
+        One that cannot be shown is left out: a mounted file may have been deleted meanwhile.
+        """
         if not self._layout["has_layer"]:  # these are shown with the folders
             return
         for point in self._mount_points:
             if self._is_visible(point) and point not in self._shown:
-                if os.path.isdir(self.path + point) and os.path.isdir(point):
-                    self._show_folder(point)
-                elif os.path.isfile(self.path + point):
-                    self._bind(point, read_only=True)
+                with contextlib.suppress(OSError):
+                    self._show_mount(point)
+
+    def _show_mount(self, point: str) -> None:
+        target = self.path + point
+        if os.path.isdir(target) and os.path.isdir(point):
+            self._show_folder(point)
+        elif os.path.isfile(target) and os.path.isfile(point):
+            os.unlink(target)
+            self._show_file(point, target)
 
     def _is_visible(self, path: str) -> bool:
         """Return whether a path is in a folder that is shown, and in none that is hidden."""

@@ -29,6 +29,7 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 # CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SYS_CHROOT,
 # AUDIT_WRITE, SETFCAP.
 CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31)
+ALL_USERS = ["0", "0", str(2**32 - 1)]  # user_namespaces(7): as /proc/self/uid_map says it
 LAST_CAPABILITY = "/proc/sys/kernel/cap_last_cap"
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -69,21 +70,21 @@ def make_read_only(target: str) -> None:
 def unshare(*, processes: bool) -> bool:
     """Give this process its own mounts, and its children their own processes if asked for.
 
-    Return whether that took a user namespace, in which this user's own id is mapped to itself, so
+    Return whether it is in a user namespace then. A new one maps this user's own id to itself, so
     that files are his, inside and outside. Root goes without one: inside, other users' files would
-    be closed to it.
+    be closed to it. And a replica's private network may have brought one along.
     """
     wanted = CLONE_NEWNS | (CLONE_NEWPID if processes else 0)
     user, group = os.geteuid(), os.getegid()
-    has_own_users = bool(libc.unshare(wanted) == -1)
-    if has_own_users:
+    if libc.unshare(wanted) == -1:
         require_success(libc.unshare(wanted | CLONE_NEWUSER), "unshare")
         maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
         for name, text in maps.items():
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
     mount("none", "/", "", flags=MS_PRIVATE | MS_REC)  # what follows is not to be seen outside
-    return has_own_users
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        return file.read().split() != ALL_USERS
 
 
 def change_root(root: str) -> None:

@@ -46,7 +46,7 @@ def enter(layout: Layout) -> None:
     kernel.change_root(root.path)
     if told is not None:
         own_processes.fork_command(told)
-    kernel.drop_capabilities(() if has_own_users else kernel.CAPABILITIES)
+    kernel.drop_capabilities(() if os.geteuid() else kernel.CAPABILITIES)
     os.chdir(here)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -174,6 +175,31 @@ class TestRoot:
         assert done.stdout == f"{NOBODY}\n{written}", done.stderr
         assert (bucket / "his").stat().st_uid == NOBODY
         assert not Path("/etc/his").exists()
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="all the others run as an ordinary user already")
+    def test_a_network_of_an_ordinary_user_has_brought_a_user_namespace(
+        self, layer: Path, level: Isolation
+    ) -> None:
+        """A forked replica has all permissions in it, and is not root for all that."""
+        if not os.access("/usr/bin/python3", os.X_OK):
+            pytest.skip("no interpreter for another user")
+        layer.chmod(0o777)
+        shutil.copytree(roots.LAUNCHER.parent, layer / "inside")  # where he can read it
+        seen = Layout(f"{layer}/own", level.level is Level.OWN_ROOT, level.has_processes)
+        code = (
+            f"import json, os, sys; sys.path.insert(0, {str(layer / 'inside')!r})\n"
+            "import launcher, network_namespace\nnetwork_namespace.own_network()\n"
+            f"launcher.enter(json.loads({json.dumps(seen.document())!r}))\n"
+            "print(open('/proc/mounts').read())\n"
+        )
+        words = ["/usr/bin/python3", "-I", "-S", "-c", code]
+        done = subprocess.run(
+            words, cwd="/", capture_output=True, text=True, check=False, user=NOBODY, group=NOBODY
+        )
+        overlays = [line for line in done.stdout.splitlines() if line.startswith("overlay ")]
+        assert done.returncode == 0, done.stderr
+        assert bool(overlays) == (level.level is Level.OWN_ROOT)
+        assert all("userxattr" in line for line in overlays)
 
     def test_loopback_has_a_name_that_no_dns_server_is_asked_for(
         self, layer: Path, level: Isolation

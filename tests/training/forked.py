@@ -80,7 +80,5 @@ def start(
         atexit.register(servers[early].close)
         asyncio.run(servers[early].ready(environment))
     inside = {**environment, "VIRTUAL_ENV": sys.prefix}
-    forked = servers[early].fork(
-        command, inside, folder=os.getcwd(), mounts={}, read_only=(), log=log.fileno(), note=""
-    )
+    forked = servers[early].fork(command, inside, folder=os.getcwd(), log=log.fileno(), note="")
     return Process(forked)

@@ -169,12 +169,9 @@ def begin(waiting):
 
 
 def test_a_pipeline_goes_on_after_the_server_was_killed(own: Home, tmp_path: Path) -> None:
-    script = tmp_path / "waiting.py"
-    script.write_text(WAITING)
-    say(
-        own,
-        f"{CREATE}{PIPELINE}os.chdir({str(tmp_path)!r})\nbegin('python {script}')\nprint(1)",
-    )
+    upload = f"bucket.blob('waiting.py').upload_from_string({WAITING!r})\n"
+    begin = "begin('python /gcs/kept/waiting.py')\nprint(1)"
+    say(own, f"{CREATE}{upload}{PIPELINE}os.chdir({str(tmp_path)!r})\n{begin}")
     pid = pid_of(own)
     os.kill(control.status(own).facts["pid"], signal.SIGKILL)
     until(lambda: not alive(pid))

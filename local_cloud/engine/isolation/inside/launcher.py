@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -17,6 +16,7 @@ import kernel
 import own_processes
 import own_root
 
+TYPE_CHECKING = False  # the module `typing` takes long to import
 if TYPE_CHECKING:
     from own_root import Layout
 

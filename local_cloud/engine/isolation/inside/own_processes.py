@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 
 import kernel
 
@@ -56,18 +55,18 @@ def _wait_outside(pid: int, status: int) -> None:
 
 def fork_command(told: int) -> None:
     """Return in the process that becomes the command; number 1 waits for it, and never returns."""
+    # Kept, to be looked at when the command has ended.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     command = os.fork()
     if command == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(told)
         os.setsid()
         return
-    is_asked = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: is_asked.set())
     status = _wait_for(command)
     os.write(told, str(status).encode())
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:
-        is_asked.wait(ASKING)
-    if is_asked.is_set():
+    was_asked = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM
+    if signal.sigtimedwait({signal.SIGTERM}, ASKING if was_asked else 0):
         _wait_for(None)
     os._exit(0)
 

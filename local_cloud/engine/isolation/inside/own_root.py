@@ -11,13 +11,29 @@ cannot write into files that belong to others.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
-from collections.abc import Iterator
-from typing import TypedDict
 
 import kernel
+
+TYPE_CHECKING = False  # the module `typing` takes longer to import than all that is here
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypedDict
+
+    class Layout(TypedDict):
+        """What a replica sees; made by roots.py."""
+
+        layer: str  # its own folder on the disk: what it writes, and its root
+        has_layer: bool  # whether it may write; else the machine's folders are read-only
+        has_processes: bool  # whether it has process numbers of its own
+        hidden: list[str]  # folders that are empty there
+        shown: list[str]  # folders and files that are shown although they are in hidden ones
+        fixed: list[str]  # folders that are shown, and cannot be changed
+        shared: dict[str, str]  # path -> a folder or file of the machine, which it may change
+        hosts: list[str]  # names of loopback
+        is_batch: bool  # whether it works on when another replica wakes up
+
 
 NEW = ("dev", "proc", "run", "sys", "tmp")  # folders of the root that are not the machine's
 # Where programs keep what they need: shown even if the local cloud's folder is inside.
@@ -59,20 +75,6 @@ SETTINGS = ("bus", "fs", "irq", "sys", "sysrq-trigger")  # of the kernel's, in /
 MARKS = ("LOCAL_CLOUD_ENGINE", "LOCAL_CLOUD_RUN", "LOCAL_CLOUD_JOB")
 # What mount(2) and lowerdir= understand in another way.
 ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\:,"})
-
-
-class Layout(TypedDict):
-    """What a replica sees; made by roots.py."""
-
-    layer: str  # its own folder on the disk: what it writes, and its root
-    has_layer: bool  # whether it may write; else the machine's folders are read-only
-    has_processes: bool  # whether it has process numbers of its own
-    hidden: list[str]  # folders that are empty there
-    shown: list[str]  # folders and files that are shown although they are in hidden ones
-    fixed: list[str]  # folders that are shown, and cannot be changed
-    shared: dict[str, str]  # path -> a folder or file of the machine, which it may change
-    hosts: list[str]  # names of loopback
-    is_batch: bool  # whether it works on when another replica wakes up
 
 
 class Root:
@@ -213,8 +215,10 @@ class Root:
             return
         for point in self._mount_points:
             if self._is_visible(point) and point not in self._shown:
-                with contextlib.suppress(OSError):
+                try:
                     self._show_mount(point)
+                except OSError:
+                    continue
 
     def _show_mount(self, point: str) -> None:
         target = self.path + point

@@ -113,7 +113,7 @@ def test_files_that_grow_and_vanish_while_they_are_packed(
     (host.ml / "model/b").unlink()
     (host.ml / "model/c").unlink()
     os.mkfifo(host.ml / "model/c")  # nobody ever writes to it
-    monkeypatch.setattr(outputs, "merge", lambda *_: entries)
+    monkeypatch.setattr(outputs, "merge", lambda *_, **__: entries)
     outputs.upload(request(), [host], objects)
     assert {member.name: member.size for member in packed(objects) if member.isreg()} == {"a": 10}
     outputs.upload(request("NONE"), [host], objects)

@@ -33,7 +33,7 @@ def run(folder: Path, _: float) -> Tally:
     tally = Tally("machine")
     with Rig(folder / "machine-home", tally) as rig:
         if SENTENCES[Level.OWN_ROOT] not in rig.get("/status")["isolation"]:
-            tally.skipped = "this machine gives no job a file system of its own"
+            tally.skipped = "this machine gives no job its own file system"
             return tally
         victim = subprocess.Popen(["sleep", "600"])
         kept = folder / "machine-kept"

@@ -38,7 +38,7 @@ class Level(StrEnum):
 
 SENTENCES = {
     Level.OWN_ROOT: (
-        "Each job has a file system of its own: what it writes outside its buckets and its own"
+        "Each job has its own file system: what it writes outside its buckets and its own"
         " folders disappears with it."
     ),
     Level.READ_ONLY: (

@@ -42,9 +42,11 @@ REPLACED = {
 CODE = """
 import os, socket, sys, time
 def make_socket(path):
-    os.chdir(os.path.dirname(path))
+    here = os.getcwd()
+    os.chdir(os.path.dirname(path))  # a socket's path may have 107 bytes
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.basename(path))
+    os.chdir(here)
 log, private = os.readlink("/proc/self/fd/1"), {private!r}
 own = os.path.dirname(log)
 print("said before", flush=True)

@@ -31,6 +31,14 @@ def join_group(folder: str) -> None:
         return
 
 
+def work_through() -> None:
+    """Have this process, and those that it starts, work on when another wakes up, if it may."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    except OSError:  # the system does not allow it: messages interrupt it, and nothing else
+        return
+
+
 def enter(layout: Layout) -> None:
     """Give this process the root, processes and permissions of a layout.
 
@@ -38,7 +46,7 @@ def enter(layout: Layout) -> None:
     """
     here = os.getcwd()
     if layout["is_batch"]:
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        work_through()
     has_own_users = kernel.unshare(processes=layout["has_processes"])
     told = own_processes.fork_first() if layout["has_processes"] else None
     root = own_root.Root(layout, has_own_users=has_own_users)

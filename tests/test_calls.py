@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ["AWS_helpers", "GCP_helpers", "lesson", "local_cloud", "tools", "training"]
+PACKAGES = ["AWS_helpers", "GCP_helpers", "lesson", "local-cloud/src", "tools", "training"]
 MOST = 3  # arguments that a function takes by position, besides self
 # The folders and files whose functions keep to that.
 BY_KEYWORD = [
@@ -16,25 +16,25 @@ BY_KEYWORD = [
     "GCP_helpers",
     "data",
     "lesson",
-    "local_cloud/amazon",
-    "local_cloud/automl",
-    "local_cloud/billing",
-    "local_cloud/bounded",
-    "local_cloud/client",
-    "local_cloud/console",
-    "local_cloud/engine",
-    "local_cloud/google/definitions",
-    "local_cloud/google/gcs",
-    "local_cloud/google/logging",
-    "local_cloud/google/resourcemanager",
-    "local_cloud/google/rest.py",
-    "local_cloud/google/vertex",
-    "local_cloud/http",
-    "local_cloud/images",
-    "local_cloud/store",
-    "local_cloud/__main__.py",
-    "local_cloud/platform.py",
-    "local_cloud/server.py",
+    "local-cloud/src/local_cloud/amazon",
+    "local-cloud/src/local_cloud/automl",
+    "local-cloud/src/local_cloud/billing",
+    "local-cloud/src/local_cloud/bounded",
+    "local-cloud/src/local_cloud/client",
+    "local-cloud/src/local_cloud/console",
+    "local-cloud/src/local_cloud/engine",
+    "local-cloud/src/local_cloud/google/definitions",
+    "local-cloud/src/local_cloud/google/gcs",
+    "local-cloud/src/local_cloud/google/logging",
+    "local-cloud/src/local_cloud/google/resourcemanager",
+    "local-cloud/src/local_cloud/google/rest.py",
+    "local-cloud/src/local_cloud/google/vertex",
+    "local-cloud/src/local_cloud/http",
+    "local-cloud/src/local_cloud/images",
+    "local-cloud/src/local_cloud/store",
+    "local-cloud/src/local_cloud/__main__.py",
+    "local-cloud/src/local_cloud/platform.py",
+    "local-cloud/src/local_cloud/server.py",
     "tools",
     "training/archives.py",
     "training/big_tables.py",

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import websocket
 
-from local_cloud.images.package_index import has_nvidia_card
 from tools.environment import KERNEL
+from tools.package_index import has_nvidia_card
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow

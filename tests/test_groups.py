@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.groups import GROUPS, files, groups_of
+from tests.groups import GROUPS
 
 ROOT = Path(__file__).parents[1]
 
@@ -17,20 +17,23 @@ def printed(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_test_file_is_in_one_group() -> None:
-    several_or_none = {file: groups_of(file) for file in files() if len(groups_of(file)) != 1}
+    several_or_none = {
+        file: GROUPS.of(file) for file in GROUPS.files() if len(GROUPS.of(file)) != 1
+    }
     assert not several_or_none
 
 
 def test_each_path_of_the_table_is_that_of_a_test() -> None:
-    for group, beginnings in GROUPS.items():
+    for group, beginnings in GROUPS.beginnings.items():
         for beginning in beginnings:
-            assert any(groups_of(f) == [group] for f in files() if f.startswith(beginning)), (
+            named = [file for file in GROUPS.files() if file.startswith(beginning)]
+            assert any(GROUPS.of(file) == [group] for file in named), (
                 f"{beginning} of the group {group} names no test file"
             )
 
 
 def test_a_groups_files_are_printed_or_where_all_are() -> None:
-    assert printed("images").stdout.split() == [f for f in files() if groups_of(f) == ["images"]]
+    assert printed("images").stdout.split() == GROUPS.paths("images")
     assert printed().stdout == "tests notebooks/instructor\n"
 
 
@@ -38,5 +41,5 @@ def test_an_unknown_group_is_refused_with_the_names_of_all() -> None:
     done = printed("imagse")
     assert done.returncode == 1 and not done.stdout
     assert done.stderr == (
-        f"there is no group of tests imagse; the groups are {', '.join(GROUPS)}\n"
+        f"there is no group of tests imagse; the groups are {', '.join(GROUPS.beginnings)}\n"
     )

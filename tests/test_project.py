@@ -16,6 +16,10 @@ from tests import order
 from tests.groups import GROUPS
 
 ROOT = Path(__file__).parents[1]
+LOCAL_CLOUD = [
+    *("google", "amazon", "engine", "server", "bigquery", "automl", "images", "pipelines"),
+    "console",
+]
 
 
 def locked(file: str) -> list[Requirement]:
@@ -37,10 +41,10 @@ def normal(name: str) -> str:
 
 
 def wanted() -> set[str]:
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = table["dependency-groups"]
-    extras = table["project"]["optional-dependencies"].values()
-    direct = [*table["project"]["dependencies"], *itertools.chain(*extras)]
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    local_cloud = tomllib.loads((ROOT / "local-cloud/pyproject.toml").read_text())["project"]
+    extras = local_cloud["optional-dependencies"].values()
+    direct = [*local_cloud["dependencies"], *itertools.chain(*extras)]
     direct += groups["lesson"] + groups["dev"]
     return {normal(re.split(r"[=<>]", item)[0]) for item in direct}
 
@@ -101,7 +105,7 @@ def test_continuous_integration_runs_the_readmes_command() -> None:
     commands = [
         line for line in (ROOT / ".ci/run").read_text().splitlines() if line.startswith("make")
     ]
-    assert commands == ["make test"]
+    assert commands == ["make test", "make -C local-cloud test"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +131,9 @@ def test_every_push_is_tested_on_linux_and_macos_and_with_plain_instructions() -
     matrix = job["strategy"]["matrix"]
     assert {each["os"].partition("-")[0] for each in matrix["machine"]} == {"ubuntu", "macos"}
     assert {each["instructions"] for each in matrix["machine"]} == {"newest", "default"}
-    assert matrix["part"] == ["check", *(f"test GROUP={group}" for group in GROUPS)]
+    lesson = [f"test GROUP={group}" for group in GROUPS.beginnings]
+    local_cloud = [f"-C local-cloud test GROUP={group}" for group in LOCAL_CLOUD]
+    assert matrix["part"] == ["check", *lesson, *local_cloud]
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert commands == ["make setup", "make ${{ matrix.part }}"]
 

@@ -19,7 +19,7 @@ ROWS = [
 
 
 def named(row: str) -> list[str]:
-    return re.findall(r"`(tests/[^`]+)`", row)
+    return re.findall(r"`((?:local-cloud/)?tests/[^`]+)`", row)
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -63,7 +63,8 @@ def prepare() -> None:
             name, _, value = each.partition("=")
             os.environ[name] = value
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    ours = [str(ROOT), str(VENV / "lib" / version / "site-packages")]
+    packages = VENV / "lib" / version / "site-packages"  # without what its .pth files name
+    ours = [str(ROOT), str(ROOT / "local-cloud/src"), str(packages)]
     sys.path[:0] = [folder for folder in ours if folder not in sys.path]
     print(f"The lesson is in {ROOT}.")
 

@@ -33,8 +33,8 @@ NEWEST = ("boto3", "google-cloud-aiplatform", "google-cloud-storage", "sagemaker
 MOVE_ALONG = ("botocore", "google-crc32c", "protobuf")  # the SDKs say which versions they need
 TESTS = (
     *("tests/GCP_helpers", "tests/AWS_helpers", "tests/helpers", "tests/sdk_paths"),
-    *(f"tests/local_cloud/google/{each}" for each in ("gcs", "vertex")),
-    *(f"tests/local_cloud/amazon/{each}" for each in ("s3", "sagemaker", "iam", "logs")),
+    *(f"local-cloud/tests/google/{each}" for each in ("gcs", "vertex")),
+    *(f"local-cloud/tests/amazon/{each}" for each in ("s3", "sagemaker", "iam", "logs")),
 )
 SECONDS = 45 * 60  # for all tests together
 
@@ -49,10 +49,11 @@ class Broken:
 
 def direct_requirements() -> set[str]:
     """Return the names in pyproject.toml: the local cloud's, the lesson's, development's."""
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = [table["dependency-groups"][name] for name in lock.GROUPS]
-    extras = table["project"]["optional-dependencies"].values()
-    listed = [*table["project"]["dependencies"], *itertools.chain(*extras, *groups)]
+    lesson = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [lesson["dependency-groups"][name] for name in lock.GROUPS]
+    local_cloud = tomllib.loads((environment.LOCAL_CLOUD / "pyproject.toml").read_text())["project"]
+    extras = local_cloud["optional-dependencies"].values()
+    listed = [*local_cloud["dependencies"], *itertools.chain(*extras, *groups)]
     return {canonicalize_name(Requirement(each).name) for each in listed}
 
 
@@ -109,14 +110,24 @@ def table(rows: list[tuple[str, ...]]) -> str:
     )
 
 
-def run_tests(python: Path, tests: list[str]) -> str:
-    """Run the tests and return pytest's JUnit report; SetupError if there is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, "report.xml")
+def by_house(tests: list[str]) -> dict[Path, list[str]]:
+    """Return the tests of each house, as pytest is given them in its folder."""
+    house = f"{environment.LOCAL_CLOUD.name}/"
+    theirs = [test.removeprefix(house) for test in tests if test.startswith(house)]
+    ours = [test for test in tests if not test.startswith(house)]
+    return {
+        folder: each for folder, each in ((ROOT, ours), (environment.LOCAL_CLOUD, theirs)) if each
+    }
+
+
+def run_tests(python: Path, tests: list[str], folder: Path) -> str:
+    """Run a house's tests and return pytest's JUnit report; SetupError if there is none."""
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "report.xml")
         command = [str(python), "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile"]
         command += ["-m", "not slow", "--tb=no", f"--junitxml={report}", *tests]
         try:
-            subprocess.run(command, cwd=ROOT, timeout=SECONDS, check=False)
+            subprocess.run(command, cwd=folder, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             raise environment.SetupError(f"the tests took more than {SECONDS} s") from None
         if not report.is_file():
@@ -136,10 +147,13 @@ def main() -> int:
         environment.make(FOLDER, wanted)
         python = FOLDER / "bin" / "python"
         changes = find_moved(before, list_installed(python))
-        count, failures = broken(run_tests(python, tests))
+        environment.install_local_cloud(python)
+        reports = [run_tests(python, each, house) for house, each in by_house(tests).items()]
     except environment.SetupError as problem:
         print(f"make: {problem}")
         return 1
+    found = [broken(report) for report in reports]
+    count, failures = sum(number for number, _ in found), [one for _, some in found for one in some]
     print()
     print(table([("package", "locked", "newest"), *changes]) if changes else "No version moved.")
     print(f"\n{count} tests ran with these, {len(failures)} failed.")

@@ -21,12 +21,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from local_cloud.images import package_index
-from local_cloud.images.package_index import succeeds
+from tools import package_index
+from tools.package_index import succeeds
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.txt"
 HASHES = ROOT / "hashes.txt"
+LOCAL_CLOUD = ROOT / "local-cloud"
 OLDEST = (3, 11)  # the lesson's Python: requires-python in pyproject.toml
 
 FULL, SMALL = 2.6, 2.0  # GB that the lesson's environment fills: everything, or what cells need
@@ -74,12 +75,14 @@ class Wanted:
     def stamp(self) -> str:
         """Return the text that is left in a finished environment: other contents have another."""
         listed = "".join(f"{each}\n" for each in self.packages)
-        return "".join(file.read_text(encoding="utf-8") for file in self.files) + listed
+        local_cloud = f"-e {LOCAL_CLOUD.name}\n" if self.lesson else ""
+        texts = (file.read_text(encoding="utf-8") for file in self.files)
+        return "".join(texts) + listed + local_cloud
 
     def arguments(self) -> list[str]:
         """Return the arguments of `install`, for pip and uv; those of a small one are for uv."""
         if self.small:
-            project = ["-r", str(ROOT / "pyproject.toml"), "--extra", "automl"]
+            project = ["-r", str(LOCAL_CLOUD / "pyproject.toml"), "--extra", "automl"]
             return [*project, "--group", f"{ROOT / 'pyproject.toml'}:lesson", "-c", str(LOCK)]
         return [*self.packages, *(word for file in self.files for word in ("-r", str(file)))]
 
@@ -119,6 +122,7 @@ def make(folder: Path, wanted: Wanted) -> None:
     if not (uv and install_with_uv(uv, python, wanted)):
         install_with_pip(python, wanted)
     if wanted.lesson:
+        install_local_cloud(python)
         install_lesson(folder / IPYTHON)
         install_kernel(folder)
     if wanted.small:
@@ -184,6 +188,19 @@ def install_lesson(configuration: Path, root: Path = ROOT) -> None:
     configuration.mkdir(parents=True, exist_ok=True)
     file = configuration / "ipython_kernel_config.py"
     file.write_text(KERNEL_CONFIG.format(root=str(root)), encoding="utf-8")
+
+
+def install_local_cloud(python: Path) -> None:
+    """Install the local cloud from its folder, whose code it then runs; SetupError if that fails.
+
+    Everything it needs is there, and so is setuptools, which describes it: nothing is downloaded.
+    """
+    uv = find_uv()
+    install = [str(uv), "pip", "install", "--python", str(python)] if uv else None
+    install = install or [*(find_pip(python) or ()), "install"]
+    flags = ["--quiet", "--no-deps", "--no-build-isolation", "--editable", str(LOCAL_CLOUD)]
+    if subprocess.run([*install, *flags]).returncode:
+        raise SetupError("the local cloud could not be installed; the message above says why")
 
 
 def drop_tests(environment: Path) -> None:

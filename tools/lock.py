@@ -1,4 +1,4 @@
-"""Resolve pyproject.toml: write requirements.txt and hashes.txt.
+"""Resolve what the local cloud and the lesson need: write requirements.txt and hashes.txt.
 
 `make lock` runs this. It keeps the versions that are locked where it can; `make lock
 ARGS=--upgrade` takes the newest. One lock serves Linux and macOS and each Python from the oldest
@@ -34,8 +34,8 @@ def resolve(uv: Path, upgrade: bool) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder, "lock.txt")
         shutil.copy(LOCK, lock)  # uv prefers the versions that it finds
-        command = [str(uv), "pip", "compile", "--quiet", "pyproject.toml"]
-        command += [word for name in GROUPS for word in ("--group", name)]
+        command = [str(uv), "pip", "compile", "--quiet", "local-cloud/pyproject.toml"]
+        command += [word for name in GROUPS for word in ("--group", f"pyproject.toml:{name}")]
         command += ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest"]
         command += [
             "--all-extras",

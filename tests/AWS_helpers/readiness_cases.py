@@ -23,7 +23,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.httpsession import URLLib3Session
 
 from lesson import check
-from tests import once
+from testing import once
 from tests.AWS_helpers.answers import CASES, READY, ROLE, Answer
 from tests.AWS_helpers.recording import at_home
 

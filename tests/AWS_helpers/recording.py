@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import requests
 from botocore.httpsession import URLLib3Session
 
-from tests import once
+from testing import once
 
 MACHINES = r"\.(Create(Training|HyperParameterTuning)Job|CreateEndpoint) "
 # What differs between any two runs, and what stands for it in the comparison.

@@ -16,7 +16,7 @@ subprocess.CalledProcessError: Command 'python train_nn.py' returned 2., exit co
 
 
 def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
-    """An account's list has them: tests/local_cloud/test_sagemaker_2.py sends one of the second."""
+    """An account's list has them: local-cloud/tests/test_sagemaker_2.py sends one of the second."""
     from sagemaker.core import shapes
     from sagemaker.core.resources import HyperParameterTuningJob, TrainingJob
 

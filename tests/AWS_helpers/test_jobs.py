@@ -14,7 +14,7 @@ from AWS_helpers import cancel, jobs, train, wait
 from AWS_helpers.session import Session, client
 from lesson import LessonError
 from local_cloud.client import control
-from tests.local_cloud.console.visitor import Visitor
+from testing.visitor import Visitor
 
 Data = dict[str, Any]
 OWN_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"

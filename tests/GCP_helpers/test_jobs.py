@@ -17,7 +17,7 @@ from GCP_helpers.session import Session
 from GCP_helpers.waiting import Stops
 from lesson import LessonError
 from local_cloud.client import control
-from tests.local_cloud.console.visitor import Visitor
+from testing.visitor import Visitor
 
 Data = dict[str, Any]
 OWN_IMAGE = "us-central1-docker.pkg.dev/my-project/images/torch:1"

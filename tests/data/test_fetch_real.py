@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import _openml
 
 from data import fetch_real
-from tests.examples import with_examples
+from testing.examples import with_examples
 
 RECORDED = files("sklearn") / "datasets/tests/data/openml/id_40945"
 LIST = "/api/v1/json/data/list/data_name/titanic/limit/2/data_version/1"

@@ -24,7 +24,7 @@ import GCP_helpers.jobs
 import GCP_helpers.session
 import GCP_helpers.storage
 import GCP_helpers.tuning
-from tests import once
+from testing import once
 
 ROOT = Path(__file__).parents[2]
 

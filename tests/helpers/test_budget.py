@@ -13,8 +13,8 @@ from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from lesson.jobs.studies import between
 from lesson.money import budget
+from testing.endpoints import gone
 from tests.helpers.sides import ROOT, Side, both_sides
-from tests.local_cloud.amazon.sagemaker.serving import gone
 
 # The SageMaker SDK leaves its temporary folders to the garbage collector.
 pytestmark = [

@@ -12,8 +12,8 @@ import pytest
 from lesson import LessonError
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
+from testing.endpoints import gone
 from tests.helpers.sides import Side
-from tests.local_cloud.amazon.sagemaker.serving import gone
 from tests.served_model import PASSENGERS, own_predictions
 
 # The SageMaker SDK leaves its temporary folders to the garbage collector.

@@ -24,7 +24,7 @@ from lesson.preparation import (
     split,
     to_json,
 )
-from tests.examples import with_examples
+from testing.examples import with_examples
 
 CSV = Path(__file__).parents[2] / "data" / "titanic_train.csv"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from tests.local_cloud.other_environments import tool
+from testing.other_environments import tool
 from tests.tools.running_lab import Json, RunningLab
 from tests.training.support import free_port
 

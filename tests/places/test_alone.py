@@ -20,7 +20,7 @@ from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
-from tests.local_cloud.other_environments import tool
+from testing.other_environments import tool
 from tests.places.places import ROOT, bare, megabytes
 from tools import alone
 from tools.folder import Lesson

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 import requests
 
-from tests.local_cloud.other_environments import tool
+from testing.other_environments import tool
 from tests.places.places import Hub, bare, clone, megabytes
 from tests.tools.test_environment import old_pythons
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.local_cloud.other_environments import ROOT, run_sagemaker_2
+from testing.other_environments import ROOT, run_sagemaker_2
 
 FOLDER = ROOT / "training"
 BUCKET = "sdk-paths"

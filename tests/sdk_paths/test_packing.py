@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from local_cloud.client.control import Status
-from tests.local_cloud.other_environments import run_in
+from testing.other_environments import run_in
 from tests.sdk_paths.sending import FOLDER, VERTEX_IMAGE, from_vertex
 
 BUCKET = "packing"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.local_cloud.other_environments import tool
+from testing.other_environments import tool
 from tests.taxifare import running
 from tests.taxifare.running import results
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import axe as axe_core
-from tools.browser import Browser, find
+from testing import axe as axe_core
+from testing.browser import Browser, find
 
 EPISODE = """\
 ---

@@ -6,8 +6,8 @@ from tools import drift
 from tools.drift import Broken
 
 REPORT = """<testsuites><testsuite tests="3">
-<testcase classname="tests.local_cloud.google.gcs.test_wire" name="test_a" time="0.1"/>
-<testcase classname="tests.local_cloud.google.gcs.test_wire" name="test_b" time="0.1">
+<testcase classname="tests.google.gcs.test_wire" name="test_a" time="0.1"/>
+<testcase classname="tests.google.gcs.test_wire" name="test_b" time="0.1">
   <failure message="AssertionError: it said 404&#10;and more">trace</failure></testcase>
 <testcase classname="tests.AWS_helpers.test_jobs" name="test_c" time="0.1">
   <error message="failed on setup with ImportError: no name"/></testcase>
@@ -29,7 +29,7 @@ def test_what_broke_is_named_with_its_reason() -> None:
     count, failures = drift.broken(REPORT)
     assert count == 3
     assert failures == [
-        Broken("tests.local_cloud.google.gcs.test_wire::test_b", "AssertionError: it said 404"),
+        Broken("tests.google.gcs.test_wire::test_b", "AssertionError: it said 404"),
         Broken("tests.AWS_helpers.test_jobs::test_c", "failed on setup with ImportError: no name"),
     ]
 

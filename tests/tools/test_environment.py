@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.images import package_index
-from tools import environment
+from tools import environment, package_index
 from tools.environment import SetupError, Wanted
 
 TINY = Wanted((), ("tiny-package==1.0",))

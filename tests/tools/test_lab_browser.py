@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from tests.tools.axe import VIOLATIONS_IN_CELLS
+from testing.axe import VIOLATIONS_IN_CELLS
+from testing.browser import Browser
 from tests.training.support import free_port
 from tools import workbooks
-from tools.browser import Browser
 from tools.copies import copy
 from tools.environment import install_lesson
 from tools.folder import ROOT

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tools.links import (
     anchors,
     definitions,

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tests.tools.changes import PAGE, insert, swap, write
 from tools.lint import Lesson, all_rules, lint_lesson, lint_page
 from tools.lint.__main__ import main

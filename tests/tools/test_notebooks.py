@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tests.lesson.contrast import contrast
 from tests.tools.made_notebooks import PAGE, code, markdown, notebook, with_body
 from tools import alone, notebook_boxes, notebooks

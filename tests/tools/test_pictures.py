@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tools import pictures
-from tools.browser import find
+from testing.browser import find
 from tools.folder import ROOT
+from tools.pictures import __main__ as pictures
 
 FIG = ROOT / "episodes" / "fig"
 LARGEST = 60_000  # bytes of a picture
@@ -20,7 +20,7 @@ MADE = pictures.Made(bucket="lesson", job="1", results="runs/1/", endpoint="endp
 TAKE = """
 import sys
 from pathlib import Path
-from tools import pictures
+from tools.pictures import __main__ as pictures
 pictures.PICTURES = Path(sys.argv[1])
 pictures.main()
 """

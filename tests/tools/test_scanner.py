@@ -5,7 +5,7 @@ from textwrap import dedent
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tools.scanner import Code, Div, Heading, Page, Prose, scan
 
 FRONT = "---\ntitle: A page\n---\n\n"

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.tools.axe import VIOLATIONS
-from tools.browser import Browser
+from testing.axe import VIOLATIONS
+from testing.browser import Browser
 from tools.folder import ROOT
 from tools.site.build import write
 

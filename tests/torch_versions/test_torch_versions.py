@@ -18,7 +18,7 @@ import psutil
 import pytest
 import torch
 
-from tests.local_cloud.other_environments import tool
+from testing.other_environments import tool
 from tests.torch_versions.running import (
     SCRIPT,
     codes,

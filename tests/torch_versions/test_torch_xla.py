@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.local_cloud.other_environments import tool
+from testing.other_environments import tool
 from tests.torch_versions.running import (
     SCRIPT,
     codes,

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import archives
 import big_tables
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tests.training import pool as pools
 from tests.training.pool import Pool
 

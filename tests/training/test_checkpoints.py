@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from local_cloud.client.control import Status
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tests.training.checkpoints import (
     checkpoints,
     dies,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from training import flat_adam
 
 Shape = tuple[int, ...]

@@ -12,7 +12,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tests.training.pool import LARGEST, Pool, train_as, weights_of
 from tests.training.support import save, table
 

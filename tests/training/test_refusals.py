@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tests.training.support import Ended, as_process, inside, save, table, train
 from training import train_nn
 

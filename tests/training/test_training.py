@@ -17,7 +17,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples import with_examples
+from testing.examples import with_examples
 from tests.training.support import (
     SCRIPT,
     save,

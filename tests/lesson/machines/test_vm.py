@@ -20,7 +20,7 @@ import pytest
 
 from lesson import LessonError
 from lesson.machines import vm
-from tests.local_cloud.other_environments import tool
+from testing.other_environments import tool
 from tests.torch_versions.running import LOOPBACK, save_table, wait_until
 
 COPY = """\
@@ -189,7 +189,7 @@ def test_shellcheck_finds_nothing(rented: Rented) -> None:
 
 @pytest.mark.slow  # it installs torch
 def test_the_environment_is_made_with_the_locks_versions(rented: Rented) -> None:
-    from local_cloud.images.package_index import pip_configuration
+    from tools.package_index import pip_configuration
 
     command = [sys.executable, "-m", "pip", "config", "list"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,1 @@
+"""What the tests of the local cloud share with those of the lesson."""

@@ -1,0 +1,559 @@
+"""How jobs end, what is told of it, and what they leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from pathlib import Path
+
+import pytest
+
+from local_cloud.engine.spec import State
+from tests.amazon.sagemaker.support import (
+    BUCKET,
+    Json,
+    Refusal,
+    Service,
+    channel,
+    go,
+    request,
+    running,
+    sdk2,
+    sdk3,
+)
+
+# Says that it has begun, and ends only when it is told to; then it leaves a model.
+WAITS = """
+import pathlib, signal, sys, time
+def end(number, frame):
+    pathlib.Path("/opt/ml/model/so-far").write_text("half")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+print("begun", flush=True)
+time.sleep(600)
+"""
+# The same, slowly, as what keeps a checkpoint does, and says so.
+ENDS_SLOWLY = WAITS.replace(
+    "    sys.exit",
+    "    print('is asked to end', flush=True)\n    time.sleep(0.3)\n"
+    "    print('has kept everything', flush=True)\n    sys.exit",
+)
+
+NONE = {"CompressionType": "NONE"}
+
+
+async def begun(sagemaker: Service, name: str, word: str = "begun") -> None:
+    while sagemaker.engine.get(name).state is not State.RUNNING or word not in sagemaker.log(name):
+        await asyncio.sleep(0.02)
+
+
+def steps(found: Json) -> list[str]:
+    return [step["Status"] for step in found["SecondaryStatusTransitions"]]
+
+
+class TestCompleted:
+    def test_its_times_follow_one_another(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run("pass")
+                assert steps(found) == [
+                    *("Starting", "Downloading", "Training", "Uploading", "Completed")
+                ]
+                for before, after in itertools.pairwise(found["SecondaryStatusTransitions"]):
+                    assert before["StartTime"] <= before["EndTime"] == after["StartTime"]
+                assert (
+                    found["CreationTime"]
+                    <= found["TrainingStartTime"]
+                    <= found["TrainingEndTime"]
+                    == found["LastModifiedTime"]
+                )
+                assert found["BillableTimeInSeconds"] == found["TrainingTimeInSeconds"] >= 1
+                assert "FailureReason" not in found
+
+        go(story())
+
+    def test_what_was_not_asked_for_is_not_described(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run("pass")
+                assert not {"HyperParameters", "CheckpointConfig", "Environment", "VpcConfig"} & {
+                    *found
+                }
+
+        go(story())
+
+    def test_all_instances_share_the_archives(self, tmp_path: Path) -> None:
+        script = """
+import json, os, pathlib
+host = json.load(open("/opt/ml/input/config/resourceconfig.json"))["current_host"]
+for folder in ("/opt/ml/model", "/opt/ml/output/data"):
+    pathlib.Path(folder, host).mkdir()
+    pathlib.Path(folder, host, "own").write_text(host)
+    pathlib.Path(folder, "same").write_text(host)
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                await sagemaker.run(script, instances=2)
+                everything = {"algo-1/own": b"algo-1", "algo-2/own": b"algo-2", "same": b"algo-1"}
+                assert sagemaker.keys("out/") == [
+                    "out/a-job/output/model.tar.gz",
+                    "out/a-job/output/output.tar.gz",
+                ]
+                for archive in sagemaker.keys("out/"):
+                    assert sagemaker.archive(archive) == everything
+
+        go(story())
+
+    def test_without_compression_the_files_themselves_are_the_model(self, tmp_path: Path) -> None:
+        script = "import os; os.mkdir('/opt/ml/model/a'); open('/opt/ml/model/a/b', 'w').write('x')"
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                output = {"S3OutputPath": f"s3://{BUCKET}/out/", "CompressionType": "NONE"}
+                found = await sagemaker.run(script, OutputDataConfig=output)
+                assert found["ModelArtifacts"]["S3ModelArtifacts"] == (
+                    f"s3://{BUCKET}/out/a-job/output/model/"
+                )
+                assert sagemaker.keys("out/") == ["out/a-job/output/model/a/b"]
+
+        go(story())
+
+    def test_links_take_nothing_along_from_elsewhere(self, tmp_path: Path) -> None:
+        script = """
+import os, pathlib, shutil
+os.chdir("/opt/ml/model")
+pathlib.Path("own").write_text("x")
+os.symlink("own", "inside")
+os.symlink("/etc/passwd", "outside")
+os.symlink("/etc", "folder")
+shutil.rmtree("/opt/ml/output/data")
+os.symlink("/etc", "/opt/ml/output/data")
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                output = {"S3OutputPath": f"s3://{BUCKET}/out"}
+                await sagemaker.run(script, OutputDataConfig=output)
+                assert sagemaker.keys("out/") == ["out/a-job/output/model.tar.gz"]
+                assert sagemaker.archive("out/a-job/output/model.tar.gz") == {"own": b"x"}
+                name = sagemaker.send("b-job", script, OutputDataConfig=output | NONE)
+                await sagemaker.end(name)
+                assert sagemaker.keys("out/b-job/") == [
+                    f"out/b-job/output/model/{name}" for name in ("inside", "own")
+                ]
+
+        go(story())
+
+    def test_nothing_written_is_no_archive(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                await sagemaker.run("pass")
+                assert sagemaker.keys("out/") == []
+
+        go(story())
+
+
+class TestFailed:
+    def test_the_failure_file_and_the_exit_code_are_the_reason(self, tmp_path: Path) -> None:
+        script = "open('/opt/ml/output/failure', 'w').write('no rows ' * 300); raise SystemExit(3)"
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run(script, status="Failed")
+                reason = found["FailureReason"]
+                assert reason.startswith("AlgorithmError: no rows no rows")
+                assert reason.endswith(", exit code: 3")
+                assert len(reason) == 1024
+                assert steps(found)[-2:] == ["Uploading", "Failed"]
+
+        go(story())
+
+    def test_without_a_failure_file_the_last_line_is(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run("raise ValueError('no rows')", status="Failed")
+                reason = "AlgorithmError: ValueError: no rows, exit code: 1"
+                assert found["FailureReason"] == reason
+
+        go(story())
+
+    def test_where_the_script_said_nothing_neither_does_the_reason(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run("raise SystemExit(3)", status="Failed")
+                assert found["FailureReason"] == "AlgorithmError: , exit code: 3"
+
+        go(story())
+
+    def test_a_pipe_in_the_failure_files_place_is_not_waited_for(self, tmp_path: Path) -> None:
+        script = "import os; os.mkfifo('/opt/ml/output/failure'); raise SystemExit('no rows')"
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run(script, status="Failed")
+                assert found["FailureReason"] == "AlgorithmError: no rows, exit code: 1"
+
+        go(story())
+
+    def test_a_signal_counts_as_a_shell_counts_it(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run("import os; os.kill(os.getpid(), 9)", status="Failed")
+                assert found["FailureReason"].endswith(", exit code: 137")
+
+        go(story())
+
+    def test_one_instance_that_fails_ends_the_others(self, tmp_path: Path) -> None:
+        script = """
+import json, time
+host = json.load(open("/opt/ml/input/config/resourceconfig.json"))["current_host"]
+if host == "algo-2":
+    raise SystemExit("algo-2 gives up")
+time.sleep(600)
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run(script, instances=2, status="Failed")
+                assert "algo-2 gives up" in found["FailureReason"]
+
+        go(story())
+
+    # Without a launcher: see test_sdk.py.
+    @pytest.mark.parametrize(
+        "launcher", [pytest.param("torchrun", marks=pytest.mark.slow), "command"]
+    )
+    def test_with_the_sdks_drivers_the_scripts_own_error_is_the_reason(
+        self, tmp_path: Path, launcher: str
+    ) -> None:
+        from tests.amazon.sagemaker.instances.test_drivers import torchrun
+
+        source = (
+            {"command": "python task.py"} if launcher == "command" else {"entry_script": "task.py"}
+        )
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                sent = sdk3(
+                    sagemaker,
+                    tmp_path,
+                    {"task.py": "print('reading')\nraise ValueError('no rows in train.npz')"},
+                    torchrun() if launcher == "torchrun" else None,
+                    **source,
+                )
+                name = sagemaker.create(**request(**sent))
+                found = await sagemaker.end(name, "Failed")
+                assert found["FailureReason"] == (
+                    "AlgorithmError: ValueError: no rows in train.npz, exit code: 1"
+                ), sagemaker.log(name)
+
+        go(story())
+
+    def test_a_requirement_that_is_not_met_is_named(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                sent = sdk3(
+                    sagemaker,
+                    tmp_path,
+                    {"task.py": "", "requirements.txt": "no-such-package"},
+                    entry_script="task.py",
+                    requirements="requirements.txt",
+                )
+                name = sagemaker.create(**request(**sent))
+                found = await sagemaker.end(name, "Failed")
+                assert "no-such-package was not found in the cache" in found["FailureReason"]
+
+        go(story())
+
+    def test_an_image_alone_is_refused(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.end(sagemaker.create(**request()), "Failed")
+                assert found["FailureReason"].startswith("ClientError: 763104351884.dkr")
+                assert "is named, not pulled" in found["FailureReason"]
+                assert steps(found) == ["Starting", "Downloading", "Failed"]
+
+        go(story())
+
+    def test_a_bucket_that_is_gone_at_the_end_fails_the_job(self, tmp_path: Path) -> None:
+        script = "open('/opt/ml/model/x', 'w').close()"
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                sagemaker.objects.create_bucket("short-lived", {})
+                output = {"S3OutputPath": "s3://short-lived"}
+                name = sagemaker.send(script=script, OutputDataConfig=output)
+                sagemaker.objects.delete_bucket("short-lived")
+                found = await sagemaker.end(name, "Failed")
+                assert found["FailureReason"].startswith("ClientError: Artifact upload failed: ")
+
+        go(story())
+
+
+class TestStopped:
+    def test_what_there_is_of_the_model_is_kept(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                name = sagemaker.send(script=WAITS)
+                await begun(sagemaker, name)
+                sagemaker("StopTrainingJob", TrainingJobName=name)
+                found = sagemaker("DescribeTrainingJob", TrainingJobName=name)
+                assert found["TrainingJobStatus"] == found["SecondaryStatus"] == "Stopping"
+                found = await sagemaker.end(name, "Stopped")
+                assert steps(found)[2:] == ["Training", "Stopping", "Uploading", "Stopped"]
+                assert sagemaker.archive("out/a-job/output/model.tar.gz") == {"so-far": b"half"}
+
+        go(story())
+
+    def test_also_with_the_sdks_drivers_and_the_toolkit(self, tmp_path: Path) -> None:
+        """What passes the script's lines on is not gone before the script."""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                sent = sdk3(sagemaker, tmp_path, {"task.py": ENDS_SLOWLY}, entry_script="task.py")
+                sagemaker.create(**request("three", **sent))
+                sent = sdk2(sagemaker, {"task.py": ENDS_SLOWLY})
+                sagemaker.create(**request("two", HyperParameters=sent))
+                for name in ("three", "two"):
+                    await begun(sagemaker, name, "\nbegun")
+                    sagemaker("StopTrainingJob", TrainingJobName=name)
+                    await sagemaker.end(name, "Stopped")
+                    model = sagemaker.archive(f"out/{name}/output/model.tar.gz")
+                    assert model == {"so-far": b"half"}
+                    lines = sagemaker.log(name).splitlines()
+                    assert lines[-3:] == ["begun", "is asked to end", "has kept everything"]
+
+        go(story())
+
+    def test_a_job_in_the_queue_stops_at_once(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path, cores=1) as sagemaker:
+                sagemaker.send("first", WAITS)
+                sagemaker.send("second")
+                await begun(sagemaker, "first")
+                found = sagemaker("DescribeTrainingJob", TrainingJobName="second")
+                assert found["TrainingJobStatus"] == "InProgress"
+                assert found["SecondaryStatus"] == "Starting"
+                message = found["SecondaryStatusTransitions"][0]["StatusMessage"]
+                assert "waits for its turn" in message
+                sagemaker("StopTrainingJob", TrainingJobName="second")
+                found = await sagemaker.end("second", "Stopped")
+                assert steps(found) == ["Starting", "Stopped"]
+                assert "TrainingStartTime" not in found
+                sagemaker("StopTrainingJob", TrainingJobName="first")
+                await sagemaker.end("first", "Stopped")
+
+        go(story())
+
+    def test_a_job_that_has_ended_cannot_be_stopped(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                await sagemaker.run("pass")
+                with pytest.raises(Refusal, match="the training job is in status Completed") as no:
+                    sagemaker("StopTrainingJob", TrainingJobName="a-job")
+                assert no.value.code == "ValidationException"
+
+        go(story())
+
+    def test_when_its_time_is_up_it_has_not_failed(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                limit = {"MaxRuntimeInSeconds": 1}
+                found = await sagemaker.run(WAITS, status="Stopped", StoppingCondition=limit)
+                assert found["SecondaryStatus"] == "MaxRuntimeExceeded"
+                assert "FailureReason" not in found
+                assert sagemaker.archive("out/a-job/output/model.tar.gz") == {"so-far": b"half"}
+
+        go(story())
+
+
+class TestMetrics:
+    def test_the_latest_value_of_each_is_kept(self, tmp_path: Path) -> None:
+        script = (
+            "for epoch in range(3): print(f'loss={1 / (epoch + 1)};')\n"
+            "print('accuracy = 0.75'); print('accuracy = none')"
+        )
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                wanted = [
+                    {"Name": "loss", "Regex": "loss=(.*?);"},
+                    {"Name": "accuracy", "Regex": r"accuracy = (\S+)"},
+                    {"Name": "absent", "Regex": "absent=(.*)"},
+                ]
+                algorithm = {"MetricDefinitions": wanted}
+                found = await sagemaker.run(script, AlgorithmSpecification=algorithm)
+                values = {one["MetricName"]: one["Value"] for one in found["FinalMetricDataList"]}
+                assert values == {"loss": 1 / 3, "accuracy": 0.75}
+                for one in found["FinalMetricDataList"]:
+                    assert found["CreationTime"] < one["Timestamp"] <= found["TrainingEndTime"]
+
+        go(story())
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize("where", [None, "/opt/ml/state", "/var/elsewhere/state"])
+    def test_the_folder_and_s3_are_one(self, tmp_path: Path, how: str, where: str | None) -> None:
+        local = where or "/opt/ml/checkpoints"
+        script = f"""
+import pathlib, time
+folder = pathlib.Path("{local}")
+print([p.name for p in folder.iterdir()])
+(folder / "epoch-1").write_text((folder / "epoch-0").read_text() + "+")
+print("begun", flush=True)
+while not (folder / "go").exists(): time.sleep(0.02)
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                sagemaker.put("ckpt/epoch-0", "old")
+                config = {"S3Uri": f"s3://{BUCKET}/ckpt/"} | ({"LocalPath": where} if where else {})
+                name = sagemaker.send(script=script, CheckpointConfig=config)
+                await begun(sagemaker, name)
+                assert sagemaker.read("ckpt/epoch-1") == b"old+"  # while the job runs
+                sagemaker.put("ckpt/go", "")
+                await sagemaker.end(name)
+                assert sagemaker.keys("ckpt/") == ["ckpt/epoch-0", "ckpt/epoch-1", "ckpt/go"]
+
+        go(story())
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            {"S3Uri": f"s3://{BUCKET}/a/../../b"},
+            {"S3Uri": f"s3://{BUCKET}/a//b"},
+            {"S3Uri": f"s3://{BUCKET}//a"},
+            {"S3Uri": f"s3://{BUCKET}/scripts/a-job/task.py"},
+            {"S3Uri": f"s3://{BUCKET}/scripts/a-job/task.py/below"},
+            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml/input/config"},
+            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml"},
+            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "relative"},
+            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml/../../etc/.."},
+        ],
+    )
+    def test_what_cannot_be_one_folder_is_refused(self, tmp_path: Path, config: Json) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                found = await sagemaker.run("pass", status="Failed", CheckpointConfig=config)
+                assert found["FailureReason"].startswith("ClientError: CheckpointConfig.")
+
+        go(story())
+
+
+class TestEvents:
+    @pytest.mark.parametrize("where", [None, "/opt/ml/logs/events", "/var/events"])
+    def test_reach_s3_while_the_job_runs(self, tmp_path: Path, how: str, where: str | None) -> None:
+        local = where or "/opt/ml/output/tensorboard"
+        script = f"""
+import pathlib, time
+run = pathlib.Path("{local}") / "run"
+run.mkdir()
+with (run / "events.out.tfevents.1").open("w") as events:
+    print("first", end=" ", file=events, flush=True)
+    print("begun", flush=True)
+    while not (run / "go").exists(): time.sleep(0.02)
+    print("last", file=events, end="")
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                config = {"S3OutputPath": f"s3://{BUCKET}/tb/"}
+                config |= {"LocalPath": where} if where else {}
+                name = sagemaker.send(script=script, TensorBoardOutputConfig=config)
+                await begun(sagemaker, name)
+                below = f"tb/{name}/tensorboard-output/run"
+                assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first "
+                sagemaker.put(f"{below}/go", "")
+                found = await sagemaker.end(name)
+                assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first last"
+                assert found["TensorBoardOutputConfig"] == config
+                archives = sagemaker.keys("out/")
+                assert not archives, "events are not output data, too"
+
+        go(story())
+
+    def test_have_a_folder_of_their_own(self, tmp_path: Path) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                both = {
+                    "CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml/x"},
+                    "TensorBoardOutputConfig": {
+                        "S3OutputPath": f"s3://{BUCKET}/b",
+                        "LocalPath": "/opt/ml/x",
+                    },
+                }
+                found = await sagemaker.run("pass", status="Failed", **both)
+                said = "ClientError: TensorBoardOutputConfig.LocalPath: /opt/ml/x has another use"
+                assert found["FailureReason"].startswith(said)
+
+        go(story())
+
+
+class TestChannels:
+    @pytest.mark.parametrize(
+        ("prefix", "files"),
+        [
+            ("train", ["train.csv", "train/a", "train/b/c"]),
+            ("train/", ["a", "b/c"]),
+            ("train/a", ["a"]),
+            ("", ["train.csv", "train/a", "train/b/c"]),
+        ],
+    )
+    def test_a_prefix_names_what_begins_with_it(
+        self, tmp_path: Path, prefix: str, files: list[str]
+    ) -> None:
+        script = """
+import pathlib
+root = pathlib.Path("/opt/ml/input/data/train")
+for path in root.rglob("*"):
+    if path.is_file() and "task.py" not in path.name:
+        (pathlib.Path("/opt/ml/model") / str(path.relative_to(root)).replace("/", "|")).touch()
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                for key in ("train/a", "train/b/c", "train.csv"):
+                    sagemaker.put(key, "")
+                train = channel("train", f"s3://{BUCKET}/{prefix}")
+                await sagemaker.run(script, InputDataConfig=[train])
+                model = sagemaker.archive("out/a-job/output/model.tar.gz")
+                found = sorted(name.replace("|", "/") for name in model)
+                if prefix == "train":  # `train/` itself is the folder that was named
+                    files[:] = ["a", "b/c", "train.csv"]
+                assert found == files
+
+        go(story())
+
+    def test_shards_are_all_of_it_together(self, tmp_path: Path) -> None:
+        script = """
+import json, pathlib
+host = json.load(open("/opt/ml/input/config/resourceconfig.json"))["current_host"]
+names = sorted(p.name for p in pathlib.Path("/opt/ml/input/data/train").iterdir())
+pathlib.Path("/opt/ml/model", host).write_text(",".join(names))
+"""
+
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                for number in range(5):
+                    sagemaker.put(f"train/{number}", "")
+                train = channel(
+                    "train", f"s3://{BUCKET}/train/", S3DataDistributionType="ShardedByS3Key"
+                )
+                await sagemaker.run(script, instances=2, InputDataConfig=[train])
+                model = sagemaker.archive("out/a-job/output/model.tar.gz")
+                assert model == {"algo-1": b"0,2,4", "algo-2": b"1,3"}
+
+        go(story())
+
+    @pytest.mark.parametrize("key", ["train/../../../escape", "train/./x"])
+    def test_no_key_leads_out_of_the_channel(self, tmp_path: Path, key: str) -> None:
+        async def story() -> None:
+            async with running(tmp_path) as sagemaker:
+                sagemaker.put(key, "")
+                train = channel("train", f"s3://{BUCKET}/train/")
+                found = await sagemaker.run("pass", status="Failed", InputDataConfig=[train])
+                assert f"the key '{key}' cannot be a file's path" in found["FailureReason"]
+                assert not list((tmp_path / "jobs").rglob("escape"))
+
+        go(story())

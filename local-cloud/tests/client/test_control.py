@@ -1,0 +1,266 @@
+"""The server process: started once, found again, stopped, reset; told apart from others'."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_cloud import LocalCloudError
+from local_cloud.client import control
+from local_cloud.client.home import CHECKOUT, SERVER_NEEDS, Home, identity
+from local_cloud.extras import LIBRARIES
+from testing.imports import modules
+from tests.client.command_line import command_line
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Home]:
+    """A home of the test's own; whatever runs in it ends with the test."""
+    home = Home(tmp_path / "a home")
+    yield home
+    control.stop(home)
+
+
+def test_stopped_or_killed_it_starts_again_at_the_same_address(own: Home) -> None:
+    first = control.start(own)
+    assert control.status(own).url == first.url
+    assert control.start(own).facts["pid"] == first.facts["pid"]  # it runs already
+    log = own.data / "records.sqlite-wal"
+    assert log.exists()
+    assert "is not running" in str(control.stop(own))
+    # It had time to end: it closes its records, which a process that is killed cannot.
+    assert not log.exists()
+    assert not control.status(own).running
+    again = control.start(own)
+    assert again.url == first.url  # open notebooks go on
+    os.kill(again.facts["pid"], signal.SIGKILL)
+    while own.running():
+        time.sleep(0.02)
+    (own.data / "buckets" / "something").mkdir(parents=True)
+    assert not control.reset(own).running  # what did not run is not started
+    assert not (own.data / "buckets" / "something").exists()
+    assert control.start(own).url == first.url
+    (own.data / "buckets" / "something").mkdir(parents=True)
+    assert control.reset(own).url == first.url
+    assert not (own.data / "buckets" / "something").exists()
+
+
+# Holds the lock as a server does, and no port.
+DYING = """
+import os, sys, time
+from pathlib import Path
+from local_cloud.client.home import Home
+home = Home(Path(sys.argv[1]))
+lock = home.lock(100)
+lock.write(str(os.getpid()))
+lock.flush()
+home.write_address(home.address() | {"pid": os.getpid()})
+print("holds the lock", flush=True)
+sys.stdin.readline()
+time.sleep(0.2)
+"""
+
+
+def test_a_killed_server_that_has_closed_its_port_and_not_ended_yet_is_started_again(
+    own: Home,
+) -> None:
+    first = control.start(own)
+    os.kill(first.facts["pid"], signal.SIGKILL)
+    while own.running():
+        time.sleep(0.02)
+    words = [sys.executable, "-c", DYING, str(own.folder)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, cwd=CHECKOUT, stdin=pipe, stdout=pipe, text=True) as dying:
+        assert dying.stdin and dying.stdout and dying.stdout.readline() == "holds the lock\n"
+        assert control.status(own).silent == dying.pid
+        dying.stdin.write("\n")
+        dying.stdin.flush()
+        assert control.start_again(own).url == first.url
+
+
+def test_two_starts_at_once_make_one_server(own: Home) -> None:
+    pids: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: pids.append(control.start(own).facts["pid"]))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(pids) == 3
+    assert len(set(pids)) == 1
+
+
+def test_a_server_that_came_second_does_not_outlive_the_first(
+    own: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def late(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        """As on a busy machine: another has started a server, and ours is still being loaded."""
+        begun.append(popen(["sleep", "600"], **options))
+        begun.append(popen(command, **options))
+        return begun[0]
+
+    monkeypatch.setattr(subprocess, "Popen", late)
+    assert control.start(own).facts["pid"] == begun[1].pid
+    assert begun[0].wait(timeout=30) == -signal.SIGTERM
+    control.stop(own)
+    begun[1].wait()
+
+
+def test_a_server_of_another_checkout_is_not_used(
+    own: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control.start(own)
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
+    other = control.own(own)
+    assert other.folder != own.folder
+    said = capsys.readouterr()
+    assert str(own.folder) in said.err
+    assert said.out == ""  # which a shell reads from `env`
+    assert not control.status(other).running
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This interpreter is taken for one of an environment that has an SDK and no more."""
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"environment": "/bare"})
+    monkeypatch.setattr(control, "missing_packages", lambda: ["starlette", "uvicorn"])
+
+
+def test_an_interpreter_that_cannot_run_a_server_uses_one_of_its_checkout(
+    own: Home, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    """Wherever that one is: here it keeps a folder of its own, as if another ran in the first."""
+    beside = own.own_for(identity())
+    request.addfinalizer(lambda: control.stop(beside))
+    started = control.start(beside)
+    request.getfixturevalue("bare")
+    for home in (own, beside):
+        assert control.start(control.own(home)).url == started.url
+    assert f"Using the local cloud that {sys.executable} has started" in capsys.readouterr().err
+
+
+def test_it_never_uses_one_of_another_checkout(
+    own: Home, monkeypatch: pytest.MonkeyPatch, bare: None
+) -> None:
+    with monkeypatch.context() as able:
+        able.setattr(control, "missing_packages", list)
+        control.start(own)
+    here = identity() | {"environment": "/bare", "checkout": "/elsewhere"}
+    monkeypatch.setattr(control, "identity", lambda: here)
+    assert control.own(own).folder != own.folder
+    with pytest.raises(LocalCloudError, match="lacks starlette and 1 more"):
+        control.start(control.own(own))
+
+
+def test_it_says_how_to_start_one_and_stops_none_that_it_could_not_start_again(
+    own: Home, monkeypatch: pytest.MonkeyPatch, bare: None
+) -> None:
+    with pytest.raises(LocalCloudError, match=r"\.venv/bin/python -m local_cloud start"):
+        control.start(own)
+    with monkeypatch.context() as able:
+        able.setattr(control, "missing_packages", list)
+        control.start(own)
+    with pytest.raises(LocalCloudError, match="cannot start one"):
+        control.reset(own)
+    assert control.status(own).running
+
+
+def test_the_list_of_what_a_server_needs_is_what_it_imports() -> None:
+    """Read from the code of all that runs in the server."""
+    elsewhere = {"prebuilt_server.py", "pytest_plugin.py"}  # run in a replica, and in pytest
+    elsewhere |= {"picture_model.py"}  # torch: of a job that trains on pictures
+    package = CHECKOUT / "local_cloud"
+    inside = package / "engine/isolation/inside"  # run in a job, and import each other by name
+    files = [
+        path
+        for path in package.rglob("*.py")
+        if path.name not in elsewhere and not {package / "client", inside} & {*path.parents}
+    ]
+    imported = {name for path in files for name in modules(path)}
+    foreign = {
+        name
+        for name in imported
+        if name.partition(".")[0] not in {*sys.stdlib_module_names, "local_cloud", "__future__"}
+    }
+    needed = {"google.protobuf", *SERVER_NEEDS}  # which google.cloud.aiplatform_v1 brings
+    needed |= {name for names in LIBRARIES.values() for name in names}  # where they are installed
+    assert not {name for name in foreign if not name.startswith(tuple(needed))}
+    assert not {name for name in needed if not any(each.startswith(name) for each in foreign)}
+
+
+def test_a_server_that_cannot_start_says_why_in_one_sentence(own: Home) -> None:
+    own.make()
+    own.data.write_text("in the way")
+    own.log.write_bytes("→".encode() * 400 + b"\xff\n")  # of an earlier server: bytes, not letters
+    with pytest.raises(LocalCloudError, match=r"did not start \(\w+Error.*data.*\); its log is"):
+        control.start(own)
+
+
+def test_the_command_line(own: Home) -> None:
+    assert "is not running" in command_line(own, "status").stdout
+    refused = command_line(own, "env")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "local_cloud start" in refused.stderr
+    assert "The local cloud runs" in command_line(own, "start").stdout
+    lines = command_line(own, "env").stdout
+    url = control.status(own).url
+    shell = subprocess.run(
+        ["sh", "-c", f"{lines}\necho $STORAGE_EMULATOR_HOST $LOCAL_CLOUD_VERTEX_URL"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shell.stdout.split() == [url, url]
+    assert "it works once" in command_line(own, "console").stdout
+    assert command_line(own, "dance").returncode == 2
+    assert "is not running" in command_line(own, "stop").stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder another user's")
+def test_a_folder_of_another_user_is_not_taken(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65_534, 65_534)
+    with pytest.raises(LocalCloudError, match=r"another user.*LOCAL_CLOUD_HOME"):
+        control.start(Home(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    mode = tmp_path.stat().st_mode
+    assert not control.status(Home(tmp_path)).running
+    for verb in (control.start, control.stop, control.reset):
+        with pytest.raises(LocalCloudError, match=r"holds other things.*LOCAL_CLOUD_HOME"):
+            verb(Home(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert tmp_path.stat().st_mode == mode
+
+
+def test_a_folder_that_would_split_a_path_in_two_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LocalCloudError, match="colon"):
+        control.start(Home(tmp_path / "a:b"))
+
+
+def test_reset_leaves_the_data_of_another_checkout_that_runs(
+    own: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clones share the user's state folder, and only one of them has begun again."""
+    control.start(own)
+    (own.data / "buckets" / "something").mkdir(parents=True)
+    monkeypatch.setenv("LOCAL_CLOUD_HOME", str(own.folder))
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
+    assert control.reset().home.folder != own.folder
+    assert (own.data / "buckets" / "something").exists()

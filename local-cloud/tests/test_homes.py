@@ -1,0 +1,53 @@
+"""What an earlier version has acknowledged, every later one reads: homes of several are kept."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local_cloud.client import control
+from local_cloud.client.home import CHECKOUT, Home
+from tests.homes.make_home import days, noted, pack, run_kept, unpack
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "a home"
+    yield folder
+    control.stop(Home(folder))
+
+
+@pytest.mark.parametrize("day", days())
+def test_what_an_earlier_version_has_acknowledged_is_read(day: str, home: Path) -> None:
+    unpack(day, home)
+    found = json.loads(run_kept("read", day, checkout=CHECKOUT, home=home))
+    acknowledged = noted(day)
+    for part in acknowledged:
+        assert found[part] == acknowledged[part], part
+    assert found.keys() == acknowledged.keys()
+
+
+@pytest.mark.slow  # every change of the SDKs or of a record shows in the homes that are kept
+def test_a_home_of_this_version_can_be_made_and_packed(home: Path, tmp_path: Path) -> None:
+    latest = max(days())
+    run_kept("make", latest, checkout=CHECKOUT, home=home)
+    control.stop(Home(home))
+    pack(home, tmp_path / "packed.tar.xz")
+    assert (tmp_path / "packed.tar.xz").stat().st_size < 64 << 10  # for good in the repository
+    found = json.loads(run_kept("read", latest, checkout=CHECKOUT, home=home))
+    assert found.keys() == noted(latest).keys()
+    assert all(found.values())
+
+
+def test_every_release_but_the_newest_has_left_its_home() -> None:
+    """A release leaves it when the next one begins: CONTRIBUTING.md says how."""
+    text = (CHECKOUT.parents[1] / "CHANGELOG.md").read_text()
+    released = sorted(re.findall(r"^## \S+ \((\d{4}-\d\d-\d\d)\)$", text, re.MULTILINE))
+    assert released
+    for day, following in itertools.pairwise(released):
+        assert any(day <= kept < following for kept in days()), f"no home of {day}"

@@ -1,0 +1,192 @@
+"""Nothing that was acknowledged is lost: clients and servers are killed at bad moments."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_cloud.client import control
+from local_cloud.client.home import CHECKOUT, Home
+from tests.engine.support import alive, outside
+from tests.google.vertex.support import IMAGE
+
+SET_UP = f"""
+import os, sys, time
+import local_cloud
+local_cloud.activate()
+from google.cloud import aiplatform, storage
+aiplatform.init(project="p", location="us-central1", staging_bucket="gs://kept")
+bucket = storage.Client().bucket("kept")
+def pool(code):
+    return [{{"machine_spec": {{"machine_type": "n1-standard-4"}}, "replica_count": 1,
+            "container_spec": {{"image_uri": "{IMAGE}", "command": ["python", "-c", code]}}}}]
+def job(code, others=0):
+    pools = pool(code) + pool("import time; time.sleep(1000)") * (others > 0)
+    if others: pools[1]["replica_count"] = others
+    return aiplatform.CustomJob(display_name="kept", worker_pool_specs=pools)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path / "home")
+    control.start(home)
+    yield home
+    control.stop(home)
+
+
+def client(home: Home, code: str) -> subprocess.Popen[str]:
+    """A notebook's kernel, so to speak: a process with the real SDKs."""
+    names = ("LOCAL_CLOUD_VERTEX_URL", "STORAGE_EMULATOR_HOST")
+    clean = {name: value for name, value in os.environ.items() if name not in names}
+    return subprocess.Popen(
+        [sys.executable, "-c", SET_UP + code],
+        cwd=CHECKOUT,
+        env=clean | {"LOCAL_CLOUD_HOME": str(home.folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def say(home: Home, code: str) -> Any:
+    """Run code to its end; the JSON that it prints last."""
+    with client(home, f"import json\n{code}") as process:
+        said, _ = process.communicate()
+    assert process.returncode == 0
+    return json.loads(said.splitlines()[-1])
+
+
+def until(true: Callable[[], Any]) -> None:
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+# Writes its process id where the test finds it, and stays until it is told to go on.
+WAITING = """
+import os, pathlib, time
+print("here I am", flush=True)
+pathlib.Path("/gcs/kept/pid.new").write_text(str(os.getpid()))
+os.rename("/gcs/kept/pid.new", "/gcs/kept/pid")
+while not os.path.exists("/gcs/kept/go"): time.sleep(0.05)
+"""
+CREATE = "bucket = storage.Client().create_bucket('kept')\n"
+
+
+def pid_of(home: Home) -> int:
+    """The process id, on this machine, of the job that waits; no other job of this home does."""
+    note = home.data / "buckets" / "kept" / "pid"
+    until(note.exists)
+    inner = int(note.read_text())
+    (log,) = (
+        log
+        for log in (home.data / "jobs").glob("*/*.log")
+        if "here I am" in log.read_text(encoding="utf-8")
+    )
+    return outside(log, inner)
+
+
+def test_a_job_goes_on_when_its_client_is_killed(own: Home) -> None:
+    notebook = client(own, f"{CREATE}job({WAITING!r}).run()")
+    pid = pid_of(own)
+    notebook.send_signal(signal.SIGKILL)
+    notebook.communicate()
+    assert alive(pid)
+    (own.data / "buckets" / "kept" / "go").touch()
+    listed = f"{control.status(own).url}/v1/projects/p/locations/us-central1/customJobs"
+
+    def ended() -> bool:
+        with urllib.request.urlopen(listed) as answer:
+            (job,) = json.load(answer)["customJobs"]
+        assert job["displayName"] == "kept" and job["state"] != "JOB_STATE_FAILED"
+        return bool(job["state"] == "JOB_STATE_SUCCEEDED")
+
+    until(ended)
+
+
+def test_a_killed_server_loses_nothing_that_it_had_acknowledged(own: Home) -> None:
+    pid_of_server = control.status(own).facts["pid"]
+    upload = (
+        "bucket.blob('whole.bin').upload_from_string(b'x' * 3_000_000)\n"
+        f"job({WAITING!r}, others=os.cpu_count()).submit()\n"  # takes the whole machine
+        f"job('print(1)').submit()\njob('print(2)').submit()\njob('print(3)').submit()\n"
+        "big = bucket.blob('half.bin', chunk_size=256 * 1024)\n"
+        "import io\n"
+        "class Slow(io.BytesIO):\n"
+        "    def read(self, size=-1):\n"
+        "        print('chunk', flush=True); time.sleep(0.05); return super().read(size)\n"
+        "big.upload_from_file(Slow(b'y' * 20_000_000), size=20_000_000)\n"
+    )
+    notebook = client(own, CREATE + upload)
+    pid = pid_of(own)
+    assert notebook.stdout is not None
+    for line in notebook.stdout:
+        if line == "chunk\n":  # the upload has begun
+            break
+    os.kill(pid_of_server, signal.SIGKILL)
+    notebook.kill()
+    notebook.communicate()
+    until(lambda: not alive(pid))  # although nobody has restarted the server
+
+    control.start(own)
+    found = say(
+        own,
+        "jobs = sorted(aiplatform.CustomJob.list(), key=lambda job: job.create_time)\n"
+        "for job in jobs[1:]: job._block_until_complete()\n"
+        "print(json.dumps({'jobs': [job.state.name for job in jobs],\n"
+        "  'error': jobs[0].error.message,\n"
+        "  'objects': sorted(b.name for b in bucket.list_blobs()),\n"
+        "  'whole': len(bucket.blob('whole.bin').download_as_bytes())}))",
+    )
+    assert found["objects"] == ["pid", "whole.bin"]
+    assert found["whole"] == 3_000_000
+    assert found["jobs"][0] == "JOB_STATE_FAILED"
+    assert "local cloud" in found["error"]
+    assert set(found["jobs"][1:]) == {"JOB_STATE_SUCCEEDED"}  # queued then, run now
+    logs = list((own.data / "jobs").glob("*/workerpool0-0.log"))
+    assert any("here I am" in log.read_text() for log in logs)
+
+
+PIPELINE = """
+from tests.google.vertex.pipelines.test_pipelines import constant, of, pipeline
+def begin(waiting):
+    note = 'mkdir -p "${0%/*}"; printf x > "$0"; echo ran >> /gcs/kept/first'
+    spec = pipeline({"first": (note, constant("x")), "second": (waiting, of("first"))})
+    with open("pipeline.json", "w") as file: json.dump(spec, file)
+    aiplatform.PipelineJob(display_name="kept", template_path="pipeline.json").submit()
+"""
+
+
+def test_a_pipeline_goes_on_after_the_server_was_killed(own: Home, tmp_path: Path) -> None:
+    upload = f"bucket.blob('waiting.py').upload_from_string({WAITING!r})\n"
+    begin = "begin('python /gcs/kept/waiting.py')\nprint(1)"
+    say(own, f"{CREATE}{upload}{PIPELINE}os.chdir({str(tmp_path)!r})\n{begin}")
+    pid = pid_of(own)
+    os.kill(control.status(own).facts["pid"], signal.SIGKILL)
+    until(lambda: not alive(pid))
+    (own.data / "buckets" / "kept" / "go").touch()
+
+    control.start(own)
+    found = say(
+        own,
+        "(job,) = aiplatform.PipelineJob.list()\njob.wait()\n"
+        "tasks = {task.task_name: task for task in job.task_details}\n"
+        "detail = tasks['second'].executor_detail.container_detail\n"
+        "print(json.dumps({'states': {name: task.state.name for name, task in tasks.items()},\n"
+        "  'lost': len(detail.failed_main_jobs),\n"
+        "  'first': bucket.blob('first').download_as_text()}))",
+    )
+    assert found["first"] == "ran\n"  # what had ended was not run again
+    assert found["lost"] == 1
+    assert (found["states"]["first"], found["states"]["second"]) == ("SUCCEEDED", "SUCCEEDED")

@@ -21,6 +21,8 @@ from lesson import ROOT, target
 from lesson.setup import people, places
 from lesson.setup.findings import Fix, Skip, report
 
+LOCAL_CLOUD = ROOT / "local-cloud"
+
 OLDEST_PYTHON = (3, 11)
 FREE_GB = 1.0  # for buckets and runs; the environment is there already when this is asked
 CLOUDS = {"gcp": "Google Cloud", "aws": "Amazon Web Services"}
@@ -68,7 +70,7 @@ def packages() -> str:
     """Check whether the packages of requirements.txt are here, those pinned as pinned."""
     pins = _pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
     small = (Path(sys.prefix) / "small.txt").is_file()  # tools/environment.py has left some out
-    named = _package_names((ROOT / "pyproject.toml").read_text(encoding="utf-8"), small)
+    named = _package_names(small)
     found = {name: _version_of(name) for name in pins}
     missing = [name for name in (named if small else pins) if found.get(name) is None]
     if missing:
@@ -86,16 +88,19 @@ def _pins(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE))
 
 
-def _package_names(project: str, small: bool) -> list[str]:
-    """Return the packages that pyproject.toml asks for; of a small environment, those it has.
+def _package_names(small: bool) -> list[str]:
+    """Return the packages that both pyproject.toml ask for; of a small environment, those it has.
 
     Others may differ, as they do with conda.
     """
     import tomllib
 
-    table = tomllib.loads(project)
-    found = table["project"]["dependencies"] + table["dependency-groups"]["lesson"]
-    extras = table["project"]["optional-dependencies"]
+    lesson, house = (
+        tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        for folder in (ROOT, LOCAL_CLOUD)
+    )
+    found = house["project"]["dependencies"] + lesson["dependency-groups"]["lesson"]
+    extras = house["project"]["optional-dependencies"]
     found += extras["automl"] if small else itertools.chain(*extras.values())
     return [re.split(r"[=<>]", each)[0].strip() for each in found]
 
@@ -221,6 +226,8 @@ def main(arguments: Sequence[str] | None = None) -> bool:
     )
     parser.add_argument("--region", help="where the jobs run, of one cloud")
     chosen = parser.parse_args(arguments)
+    # Where this Python lacks the lesson's packages, the local cloud is found in its folder.
+    sys.path.append(str(LOCAL_CLOUD / "src"))
     if chosen.region and chosen.cloud == "both":
         parser.error("--region is of one cloud: name it, with --cloud")
     if chosen.target == "local":

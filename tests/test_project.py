@@ -82,7 +82,7 @@ def test_the_lock_has_one_version_of_each_package_on_every_machine(
 
 def test_conda_gets_the_versions_of_the_lock() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    assert environment["dependencies"][-1] == {"pip": ["-r requirements.txt"]}
+    assert environment["dependencies"][-1] == {"pip": ["-r requirements.txt", "-e ./local-cloud"]}
 
 
 def test_every_make_target_is_in_the_readme_and_every_command_there_is_a_target() -> None:

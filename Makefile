@@ -24,7 +24,7 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	  $(PYTHON) -m tools.environment .venv -r requirements.txt; }
 
 lesson: setup ## the main job: train in each place, print the table of runs
-	@$(BIN)/python -m compare
+	@$(BIN)/python -m tools.compare
 
 # Each notebook starts alone (tests/notebooks.py).
 RUN_TESTS := $(BIN)/python -m pytest -p tests.notebooks -n auto --dist loadfile --no-loadscope-reorder \

@@ -21,7 +21,7 @@ OURS |= {"training", "tests", "compare", "trainer"}
 # package -> which of ours it may import
 ALLOWED = {
     "training": set(),
-    "taxifare": {"trainer"},
+    "examples": {"trainer"},
     "lesson": {"lesson", "local_cloud"},  # the check of the set-up, and reset()
     "GCP_helpers": {"GCP_helpers", "lesson", "local_cloud"},
     "AWS_helpers": {"AWS_helpers", "lesson", "local_cloud"},

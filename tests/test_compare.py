@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-import compare
 from local_cloud.client.control import Status
+from tools import compare
 
 ROOT = Path(__file__).parents[1]
-HERE = "import compare, pathlib, sys; sys.exit(compare.main(pathlib.Path('.')))"
+HERE = "import pathlib, sys; from tools import compare; sys.exit(compare.main(pathlib.Path('.')))"
 PLACES = {"this-machine": [1], "vertex-ai": [1, 2], "sagemaker": [1, 2]}
 
 

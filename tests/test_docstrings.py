@@ -21,7 +21,7 @@ PACKAGES = [
     "lesson",
     "local-cloud/src",
     "local-cloud/tools",
-    "taxifare",
+    "examples/taxifare",
     "tools",
     "training",
 ]

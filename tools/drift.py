@@ -25,7 +25,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools import environment, lock
+from tools import environment
+from tools.lock import GROUPS
 
 ROOT = environment.ROOT
 FOLDER = ROOT / ".venv-drift"
@@ -50,7 +51,7 @@ class Broken:
 def direct_requirements() -> set[str]:
     """Return the names in pyproject.toml: the local cloud's, the lesson's, development's."""
     lesson = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = [lesson["dependency-groups"][name] for name in lock.GROUPS]
+    groups = [lesson["dependency-groups"][name] for name in GROUPS]
     local_cloud = tomllib.loads((environment.LOCAL_CLOUD / "pyproject.toml").read_text())["project"]
     extras = local_cloud["optional-dependencies"].values()
     listed = [*local_cloud["dependencies"], *itertools.chain(*extras, *groups)]

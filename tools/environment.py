@@ -26,7 +26,7 @@ from tools.package_index import succeeds
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.txt"
-HASHES = ROOT / "hashes.txt"
+HASHES = ROOT / "tools" / "lock" / "hashes.txt"
 LOCAL_CLOUD = ROOT / "local-cloud"
 OLDEST = (3, 11)  # the lesson's Python: requires-python in pyproject.toml
 

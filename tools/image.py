@@ -1,7 +1,7 @@
 """Build and push the lesson's images: `python -m tools.image --cloud gcp` prints how.
 
-Nothing is run without --run. The image that trains is built from the Dockerfile at the root, the
-one that serves (--serving) from Dockerfile.serving; what may go into them is in .dockerignore.
+Nothing is run without --run. The image that trains is built from docker/Dockerfile, the one
+that serves (--serving) from docker/Dockerfile.serving; what may go into them is in .dockerignore.
 Building takes a Docker engine; Google builds the first without one (--remote).
 """
 
@@ -46,7 +46,8 @@ def commands(
             f"--location={region} --project={account}"
         )
         if remote:
-            return [make, f"gcloud builds submit --project={account} --tag {image} ."]
+            submit = f"gcloud builds submit --project={account} --config docker/cloudbuild.yaml"
+            return [make, f"{submit} --substitutions=_IMAGE={image} ."]
         return [make, f"gcloud auth configure-docker {region}-docker.pkg.dev --quiet", *build]
     registry = image.partition("/")[0]
     name = image.partition("/")[2].partition(":")[0]
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     choices = [f"--build-arg INDEX={CPU}"] * chosen.cpu
     choices += ["--build-arg RUN_AS=root"] * chosen.root
-    choices += ["--file Dockerfile.serving"] * chosen.serving
+    choices.append(f"--file docker/Dockerfile{'.serving' * chosen.serving}")
     made = commands(
         chosen.cloud, account, region, image=image, choices=choices, remote=chosen.remote
     )

@@ -67,7 +67,7 @@ built = Exercise(
     str,
     _judge_built,
     "The file may be empty, and each folder of modules needs one.",
-    "which of the files in taxifare/trainer has almost nothing in it?",
+    "which of the files in examples/taxifare/trainer has almost nothing in it?",
 )
 
 steps = in_order(

@@ -138,7 +138,7 @@ def test_the_main_job(run: Runs) -> None:
     """Three places, both clouds' SDKs and helpers."""
     code = (
         f"import pathlib, sys; sys.path.insert(0, {str(LESSON)!r});"
-        "import compare; sys.exit(compare.main(pathlib.Path('.')))"
+        "from tools import compare; sys.exit(compare.main(pathlib.Path('.')))"
     )
     printed, elsewhere = run("-c", code)
     assert "The accuracy is the same in every row" in printed

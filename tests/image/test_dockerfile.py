@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = ("Dockerfile", "Dockerfile.serving")
-TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in FILES}
+TEXTS = {name: (ROOT / "docker" / name).read_text(encoding="utf-8") for name in FILES}
 IGNORED = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
 SENT = [line[1:] for line in IGNORED if line.startswith("!")]
 
@@ -135,5 +135,5 @@ HADOLINT = ROOT / ".venv-hadolint/bin/hadolint"
 def test_hadolint_finds_nothing(file: str) -> None:
     if not HADOLINT.exists():
         pytest.skip("make test-all makes .venv-hadolint")
-    done = subprocess.run([HADOLINT, file], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([HADOLINT, file], cwd=ROOT / "docker", capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")

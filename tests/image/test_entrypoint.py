@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COPIES = re.findall(r"^COPY (\S+) (/opt/lesson/\S+)$", (ROOT / "Dockerfile").read_text(), re.M)
+COPIES = re.findall(
+    r"^COPY (\S+) (/opt/lesson/\S+)$", (ROOT / "docker/Dockerfile").read_text(), re.M
+)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def test_the_environment_fills_less_than_2_gb_of_it_and_keeps_no_downloads(disk:
     beside = shutil.disk_usage(disk).used / 1e6 - megabytes(lesson)
     assert beside < 50, "nothing is kept beside the lesson"
     python = lesson / ".venv/bin/python"
-    compare = subprocess.run([python, "-m", "compare"], cwd=lesson, env=variables)
+    compare = subprocess.run([python, "-m", "tools.compare"], cwd=lesson, env=variables)
     check = subprocess.run(
         [python, "-m", "lesson.check"], cwd=lesson, env=variables, capture_output=True, text=True
     )

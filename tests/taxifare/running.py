@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PROJECT = ROOT / "taxifare"
+PROJECT = ROOT / "examples/taxifare"
 # Enough for a network that is better than linear regression, and no more.
 TRAINING = "--batch_size 250 --num_examples_to_train_on 60000 --num_evals 2 --lr 0.01"
 NNSIZE = ["--nnsize", "64 16"]

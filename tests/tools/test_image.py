@@ -34,7 +34,9 @@ def test_it_prints_and_runs_nothing(cloud: str, programs: Path, capsys: Printed)
     assert image.main(["--cloud", cloud, "--account", "123456789012"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert not programs.exists()
-    assert lines[-3].startswith("docker build --platform linux/amd64 --tag ")
+    assert lines[-3].startswith(
+        "docker build --platform linux/amd64 --file docker/Dockerfile --tag "
+    )
     built, pushed = lines[-3].split()[-2], lines[-2].split()[-1]
     assert built == pushed and lines[-1] == f"export LESSON_IMAGE={built}"
     assert bool(ECR.fullmatch(built)) == (cloud == "aws") and not is_prebuilt(built)
@@ -50,7 +52,8 @@ def test_what_may_be_chosen_is_in_the_command(programs: Path, capsys: Printed) -
 def test_google_builds_it_without_docker(programs: Path, capsys: Printed) -> None:
     image.main(["--cloud", "gcp", "--account", "mine", "--remote"])
     assert "docker build" not in (out := capsys.readouterr().out)
-    assert "gcloud builds submit --project=mine --tag us-central1-docker.pkg.dev/mine/" in out
+    assert "gcloud builds submit --project=mine --config docker/cloudbuild.yaml" in out
+    assert "--substitutions=_IMAGE=us-central1-docker.pkg.dev/mine/" in out
 
 
 def test_with_run_it_runs_them_until_one_fails(programs: Path, capsys: Printed) -> None:
@@ -75,7 +78,7 @@ def test_the_serving_image_has_its_own_file_and_repository(
     assert not programs.exists()
     name = push.split()[-1]
     assert "/rented-machines-serving:1" in name and name in build and repr(name) in use
-    assert "--file Dockerfile.serving" in build and "LESSON_IMAGE" not in out
+    assert "--file docker/Dockerfile.serving" in build and "LESSON_IMAGE" not in out
     if cloud == "aws":
         assert "create-repository --repository-name rented-machines-serving " in out
 

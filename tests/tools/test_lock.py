@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import lock
+from tools.lock import __main__ as lock
 
 RESOLVED = r"""anyio==4.16.0 \
     --hash=sha256:aa \

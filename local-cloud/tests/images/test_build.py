@@ -14,7 +14,7 @@ from local_cloud.images import command, dockerfile
 from local_cloud.images.build import build
 from local_cloud.images.dockerfile import DockerfileError
 from local_cloud.images.pulled import PulledImages
-from tests.lesson_code import SERVING_IMAGE, TRAINING_IMAGE
+from tests.lesson_code import LESSON, SERVING_IMAGE, TRAINING_IMAGE
 
 URI = "us-central1-docker.pkg.dev/p/r/own:1"
 TEXT = """\
@@ -149,7 +149,7 @@ def test_a_custom_image_begins_with_a_prebuilt_one_alone(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("file", [TRAINING_IMAGE, SERVING_IMAGE], ids=lambda file: file.name)
 def test_the_lessons_own_dockerfiles_can_be_built(file: Path, tmp_path: Path) -> None:
-    built = build(URI, file, images=PulledImages(tmp_path), say=lambda line: None)
+    built = build(URI, file, images=PulledImages(tmp_path), say=lambda line: None, context=LESSON)
     assert list(built.mounts) == ["/opt/lesson"]
 
 

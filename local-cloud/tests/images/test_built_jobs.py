@@ -15,7 +15,7 @@ from local_cloud.images.build import build
 from local_cloud.images.pulled import PulledImages
 from tests.amazon.sagemaker import serving
 from tests.amazon.sagemaker.support import ROLE
-from tests.lesson_code import SERVING_IMAGE, TABLE, TRAINING_IMAGE, preparation
+from tests.lesson_code import LESSON, SERVING_IMAGE, TABLE, TRAINING_IMAGE, preparation
 
 BUCKET = "built-images"
 TRAINS, SERVES = "me/trains:1", "me/serves:1"
@@ -59,12 +59,12 @@ def images(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     }.items():
         (folder / name).write_text(text)
     kept = PulledImages(cloud.home.images)
-    for uri, path in {
-        OWN: folder / "Dockerfile",
-        TRAINS: TRAINING_IMAGE,
-        SERVES: SERVING_IMAGE,
-    }.items():
-        build(uri, path, images=kept, say=lambda line: None)
+    for uri, path, context in (
+        (OWN, folder / "Dockerfile", folder),
+        (TRAINS, TRAINING_IMAGE, LESSON),
+        (SERVES, SERVING_IMAGE, LESSON),
+    ):
+        build(uri, path, images=kept, say=lambda line: None, context=context)
     yield
     for uri in (OWN, TRAINS, SERVES):
         kept.remove_built(uri)

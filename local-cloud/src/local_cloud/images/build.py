@@ -19,8 +19,19 @@ from local_cloud.images.dockerfile import Dockerfile, DockerfileError
 from local_cloud.images.pulled import BUILT, FILES, Built, PulledImages, write
 
 
-def build(uri: str, path: Path, *, images: PulledImages, say: Callable[[str], None]) -> Built:
-    """Make an image known under a URI; its files are beside the Dockerfile. say: gets lines."""
+def build(
+    uri: str,
+    path: Path,
+    *,
+    images: PulledImages,
+    say: Callable[[str], None],
+    context: Path | None = None,
+) -> Built:
+    """Make an image known under a URI.
+
+    context: the folder of the files that it copies; that of the Dockerfile if it is not given.
+    say: gets lines.
+    """
     read = dockerfile.read(path)
     if not read.entrypoint and not read.arguments:
         raise DockerfileError(
@@ -33,7 +44,7 @@ def build(uri: str, path: Path, *, images: PulledImages, say: Callable[[str], No
         try:
             for left in images.folder.glob(f"{place.name}.building-*"):  # by one that was killed
                 shutil.rmtree(left)
-            _copy(read, path.resolve().parent, building / FILES)
+            _copy(read, (context or path.parent).resolve(), building / FILES)
             built = Built(
                 uri=uri,
                 base=read.base,

@@ -1,8 +1,9 @@
-"""`python -m local_cloud images list | pull NAME | remove NAME | build URI DOCKERFILE`."""
+"""`python -m local_cloud images list | pull NAME | remove NAME | build URI DOCKERFILE [FOLDER]`."""
 
 from __future__ import annotations
 
 import difflib
+import functools
 from pathlib import Path
 
 from local_cloud.client.home import Home
@@ -13,8 +14,8 @@ from local_cloud.images.pull import pull
 from local_cloud.images.pulled import PulledImages
 
 USAGE = (
-    "give `list`, `pull NAME`, `remove NAME` or `build URI DOCKERFILE`; NAME is an image's URI, or"
-    " a name of the list"
+    "give `list`, `pull NAME`, `remove NAME` or `build URI DOCKERFILE [FOLDER]`; NAME is an image's"
+    " URI, or a name of the list; FOLDER has the files that the Dockerfile copies"
 )
 
 
@@ -29,9 +30,11 @@ def run(words: list[str], home: Home) -> None:
             pull(_image(name), images, say=lambda line: print(line, flush=True))
         case ["remove", name]:
             print(remove(name, images))
-        case ["build", uri, path]:
+        case ["build", uri, path, *folder] if len(folder) <= 1:
             home.make()
-            build(uri, Path(path), images=images, say=lambda line: print(line, flush=True))
+            context = Path(folder[0]) if folder else None
+            say = functools.partial(print, flush=True)
+            build(uri, Path(path), images=images, say=say, context=context)
         case _:
             raise LocalCloudError(f"images {' '.join(words)}: {USAGE}")
 

@@ -23,9 +23,9 @@ import tempfile
 from pathlib import Path
 
 from tools.environment import HASHES, LOCK, ROOT, find_uv
+from tools.lock import GROUPS
 
 HEADER = "# Written by `make lock` from pyproject.toml. Do not edit by hand.\n"
-GROUPS = ("lesson", "dev")
 OF_NVIDIA = re.compile(r"(nvidia|cuda|triton)\b")
 
 

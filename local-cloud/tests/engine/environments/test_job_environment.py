@@ -337,7 +337,8 @@ def test_nothing_that_a_job_calls_changes_the_servers_environment(
     before = contents(server)
     done = subprocess.run(
         [server / "bin/python", "-c", SERVE, tmp_path / "engine", json.dumps(lines)],
-        cwd=ROOT / "src",
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
     )

@@ -26,7 +26,7 @@ from lesson.services.sessions import learner
 if TYPE_CHECKING:
     from sagemaker.core.resources import Endpoint, Model
 
-PROGRAM = "inference.py"  # Amazon's image calls its functions; serve_nn.py is beside it
+PROGRAM = "inference.py"  # Amazon's image calls its functions; what it imports is beside it
 JSON = "application/json"
 CALLS = ("create_model", "create_endpoint_config", "create_endpoint", "update_endpoint")  # of boto3
 FIRST = "AllTraffic"  # the variant of an endpoint that has one, as the SDK calls it

@@ -20,16 +20,17 @@ from lesson.services import serving
 if TYPE_CHECKING:
     from google.cloud import aiplatform
 
-# A prediction container finds the model's folder in AIP_STORAGE_URI, with serve_nn.py beside the
+# A prediction container finds the model's folder in AIP_STORAGE_URI, with both programs beside the
 # model. So any image will do that has torch and google-cloud-storage: the one of the training, too.
 # Google's images for training have no HTTP server: the container installs one as it starts.
 START = """
 import os, runpy, subprocess, sys, tempfile
 from google.cloud.storage import Client
 bucket, _, folder = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
-program = Client().bucket(bucket).blob(folder.rstrip("/") + "/serve_nn.py")
 os.chdir(tempfile.mkdtemp())
-program.download_to_filename("serve_nn.py")
+for name in ("serve_nn.py", "train_nn.py"):
+    program = Client().bucket(bucket).blob(folder.rstrip("/") + "/" + name)
+    program.download_to_filename(name)
 try:
     import starlette, uvicorn
 except ImportError:
@@ -119,9 +120,10 @@ def register(run: Run, *, container_uri: str | None = None) -> aiplatform.Model:
 
 
 def _send_program(uri: str) -> None:
-    """Put the program that answers beside the model."""
-    bucket, name = split(f"{uri}/{serving.PROGRAM.name}")
-    send(client().bucket(bucket).blob(name), serving.PROGRAM)
+    """Put the program that answers beside the model, with the script that defines the network."""
+    for program in serving.PROGRAMS:
+        bucket, name = split(f"{uri}/{program.name}")
+        send(client().bucket(bucket).blob(name), program)
 
 
 def _registration(uri: str, name: str, image: str) -> dict[str, Any]:

@@ -303,7 +303,7 @@ def test_both_clouds_have_the_same_file_for_the_same_role(
 
 
 SCRIPT = ROOT / "training" / "train_nn.py"
-BESIDE = {"big_tables", "flat_adam", "shared_layers"}  # which the script takes, if they are there
+BESIDE = {"big_tables", "shared_layers"}  # which the script takes, if they are there
 
 
 @pytest.mark.parametrize(

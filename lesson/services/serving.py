@@ -9,7 +9,8 @@ from lesson import ROOT, LessonError, target
 from lesson.jobs.runs import Run
 from lesson.money.costs import Estimate, PriceUnknown, dollars
 
-PROGRAM = ROOT / "training" / "serve_nn.py"  # is sent beside the model
+TRAINING = ROOT / "training"
+PROGRAMS = (TRAINING / "serve_nn.py", TRAINING / "train_nn.py")  # answers, and defines the network
 
 
 def require_trained(run: Any) -> Run:

@@ -146,7 +146,7 @@ def job(
 def newest_checkpoint(folder: Path) -> int:
     """When the newest checkpoint was written, in nanoseconds; 0 if there is none."""
     times = [0]
-    for path in (folder / "checkpoints").glob("checkpoint-*.pt"):
+    for path in (folder / "checkpoints").glob("checkpoint.pt"):
         with contextlib.suppress(FileNotFoundError):  # the last run deletes it
             times.append(path.stat().st_mtime_ns)
     return max(times)

@@ -117,7 +117,7 @@ def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None
 # ---- sharing out --------------------------------------------------------------------------------
 @given(rows=st.integers(1, 200), replicas=st.integers(1, 20))
 def test_own_rows_are_together_the_whole_table_and_none_twice(rows: int, replicas: int) -> None:
-    shares = [train_nn.own_rows(rows, rank, replicas) for rank in range(replicas)]
+    shares = [train_nn.own_range(rows, rank, replicas) for rank in range(replicas)]
     assert [row for share in shares for row in share] == list(range(rows))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
@@ -135,13 +135,15 @@ def test_the_replicas_parts_of_a_batch_are_together_the_batch_of_one(
     numbered = torch.arange(rows)[:, None]
 
     def batches(rank: int, replicas: int) -> list[tuple[list[int], int]]:
-        own = train_nn.own_rows(rows, rank, replicas)
+        own = train_nn.own_range(rows, rank, replicas)
         mine = numbered[own.start : own.stop]
         data = train_nn.Table(mine, -mine, own, rows, replicas, "", "")
-        made = list(data.steps(batch or rows, torch.Generator().manual_seed(seed)))
-        pairs = [(*chunk, whole) for chunks, whole in made for chunk in chunks]
-        assert all(torch.equal(X, -y) for X, y, _ in pairs)
-        return [(X.flatten().tolist(), whole) for X, _, whole in pairs]
+        made = []
+        for own_rows, size in data.batches(batch or rows, torch.Generator().manual_seed(seed)):
+            pieces = list(own_rows)
+            assert all(torch.equal(X, -y) and len(X) > 0 for X, y in pieces)
+            made.append(([row for X, _ in pieces for row in X.flatten().tolist()], size))
+        return made
 
     alone = batches(0, 1)
     assert all(len(X) == whole for X, whole in alone)

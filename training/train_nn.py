@@ -35,6 +35,7 @@ import zipfile
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
@@ -689,7 +690,7 @@ def add_up(tensor: Tensor, replicas: int) -> None:
         return
     total = tensor if tensor.is_cuda else tensor.cpu()  # NCCL adds on the GPU, gloo on the CPU
     SENT.append([total])
-    dist.all_reduce(total)
+    wait_for(dist.all_reduce(total, async_op=True))
     tensor.copy_(total)
 
 
@@ -731,8 +732,39 @@ def gather(numbers: Sequence[int]) -> list[list[int]]:
     own = torch.tensor(numbers, dtype=torch.int64, device=device)
     found = [torch.zeros_like(own) for _ in range(dist.get_world_size())]
     SENT.append([own, *found])
-    dist.all_gather(found, own)
+    wait_for(dist.all_gather(found, own, async_op=True))
     return [each.tolist() for each in found]
+
+
+class MessageIsStuck(RuntimeError):
+    """Another replica has ended, and a thread of gloo still waits to send it a message."""
+
+
+def wait_for(message: dist.Work) -> None:
+    """Wait until a message has arrived, however long another replica is stopped.
+
+    If a connection breaks while gloo is sending over it, gloo does not notice and waits for half
+    an hour. Any new message over that connection fails immediately, which shows that it is broken.
+    """
+    if dist.get_backend() == "nccl":  # it notices by itself
+        message.wait()
+        return
+    while not message.is_completed():
+        with contextlib.suppress(RuntimeError):  # the 2 seconds are over, or the message failed
+            message.wait(timedelta(seconds=2))
+        if not message.is_completed():
+            check_connections()
+    message.wait()  # raises the error of a message that failed
+
+
+def check_connections() -> None:
+    """Raise MessageIsStuck if the connection to another replica is broken."""
+    others = set(range(dist.get_world_size())) - {dist.get_rank()}
+    try:
+        for other in others:
+            dist.irecv(torch.empty(1), other, tag=1)  # no replica ever sends this message
+    except RuntimeError as problem:
+        raise MessageIsStuck(reason_of(problem)) from None
 
 
 def share_layers(model: nn.Module, replica: Replica) -> nn.Module:
@@ -894,7 +926,7 @@ def receive_from_first(content: bytes) -> bytes:
     sent = torch.frombuffer(held, dtype=torch.uint8)
     sent = sent.to("cuda" if dist.get_backend() == "nccl" else "cpu")
     SENT.append([sent])
-    dist.broadcast(sent, 0)
+    wait_for(dist.broadcast(sent, 0, async_op=True))
     return bytes(sent.cpu().numpy())
 
 
@@ -1467,7 +1499,7 @@ def require_writable(flag: str, folder: str) -> None:
 
 def is_loss_of_a_replica(problem: BaseException) -> bool:
     """Return whether an error says that another replica ended; gloo has no errors of its own."""
-    if isinstance(problem, dist.DistError):
+    if isinstance(problem, dist.DistError | MessageIsStuck):
         return True
     return isinstance(problem, RuntimeError) and "gloo" in str(problem)
 
@@ -1490,7 +1522,11 @@ def explain(problem: BaseException, flags: argparse.Namespace) -> int:
     if isinstance(problem, MemoryError) or "allocate" in str(problem):
         return end(2, TOO_LARGE)
     if is_loss_of_a_replica(problem):
-        return end_without_the_others(flags)
+        code = end_without_the_others(flags)
+        if isinstance(problem, MessageIsStuck):
+            sys.stdout.flush()
+            os._exit(code)  # Python's own end would wait for gloo's thread
+        return code
     raise problem
 
 

@@ -236,13 +236,15 @@ def training_job(name: str, words: list[str], **changes: Any) -> Json:
     } | changes
 
 
-def processes(rig: Rig) -> list[int]:
-    """Processes of this rig's engine that are there."""
-    mark = f"LOCAL_CLOUD_ENGINE={os.path.realpath(rig.home.data / 'jobs')}".encode()
+def processes(rig: Rig, job: str = "") -> list[int]:
+    """Processes of this rig's engine, or of one of its jobs, that are there."""
+    marks = {f"LOCAL_CLOUD_ENGINE={os.path.realpath(rig.home.data / 'jobs')}".encode()}
+    if job:
+        marks.add(f"LOCAL_CLOUD_JOB={job}".encode())
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
+            if marks <= {*(folder / "environ").read_bytes().split(b"\0")}:
                 found.append(int(folder.name))
         except OSError:
             continue

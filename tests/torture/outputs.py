@@ -34,7 +34,6 @@ JOBS = {
         "os.mkfifo('../output/failure')\n"
         "try:\n    os.mknod('device', 0o020600, os.makedev(1, 5))\nexcept OSError:\n    pass"
     ),
-    "many-files": "for n in range(60_000):\n    open(f'{n}', 'w').close()",
     "growing": (
         "if os.fork() == 0:\n    os.setsid()\n    file = open('growing', 'wb')\n"
         "    while True:\n        file.write(bytes(1000))\n        time.sleep(0.001)\n"
@@ -45,6 +44,7 @@ JOBS = {
         "        if os.fork() == 0:\n            time.sleep(100)\n        os._exit(0)\n"
         "    os.wait()"
     ),
+    "many-files": "for n in range(60_000):\n    open(f'{n}', 'w').close()",
     "slow-to-pack": "file = open('zeros', 'wb')\nfile.truncate(8 * 10**9)",
 }
 
@@ -97,14 +97,14 @@ def _send(rig: Rig, name: str, code: str) -> None:
     rig.train(name, rig.store_program(f"{name}.py", code))
 
 
-def _until_it_uploads(rig: Rig, name: str) -> None:
-    """Wait until the job's results are brought away, or it has ended."""
-    end = time.monotonic() + PROMPT
-    while time.monotonic() < end:
-        body = rig.sagemaker("DescribeTrainingJob", {"TrainingJobName": name})[1]
-        if json.loads(body).get("SecondaryStatus") in ("Uploading", "Completed", "Failed"):
-            return
+def _until_it_uploads(rig: Rig, name: str) -> str:
+    """Wait until the job's results are brought away, or it has ended; its status then."""
+    end, status = time.monotonic() + PROMPT, ""
+    while status not in ("Uploading", "Completed", "Failed") and time.monotonic() < end:
         time.sleep(0.05)
+        body = rig.sagemaker("DescribeTrainingJob", {"TrainingJobName": name})[1]
+        status = json.loads(body).get("SecondaryStatus", "")
+    return status
 
 
 def _escape(rig: Rig, tally: Tally) -> None:
@@ -133,7 +133,8 @@ def _sleeps(process: psutil.Process, seconds: str) -> bool:
 def _end_in_the_middle(rig: Rig, tally: Tally) -> None:
     """The server ends soon although it packs something large, and starts again."""
     _send(rig, "last", BEGIN + JOBS["slow-to-pack"])
-    _until_it_uploads(rig, "last")
+    status = _until_it_uploads(rig, "last")
+    tally.check(status == "Uploading", f"the server was not in the middle of packing: {status}")
     began = time.monotonic()
     rig.stop()
     passed = time.monotonic() - began

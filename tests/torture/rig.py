@@ -30,7 +30,8 @@ ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED")
 # a command of SageMaker's has 256 characters at most.
 FETCH = (
     "import os, urllib.request as r;"
-    "exec(r.urlopen(os.environ['STORAGE_EMULATOR_HOST'] + '/storage/v1/b/{}/o/{}?alt=media').read())"
+    "url = os.environ['STORAGE_EMULATOR_HOST'] + '/storage/v1/b/{}/o/{}?alt=media';"
+    "exec(r.urlopen(url).read())"
 )
 
 

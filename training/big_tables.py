@@ -33,8 +33,8 @@ Rows = tuple[Tensor, Tensor]  # X (rows, features) and y (rows, 1), float32, on 
 class Batch(NamedTuple):
     """What a replica trains on in one step."""
 
-    own_rows: Iterable[Rows]  # of this replica, in pieces
-    rows: int  # of all replicas together
+    pieces: Iterable[Rows]  # of this replica's rows
+    size: int  # the rows of all replicas together
 
 
 @dataclass
@@ -63,14 +63,14 @@ class BigTable:
         """Return which rows of the whole table a replica has."""
         return self.ranges[rank]
 
-    def own_rows(self) -> Iterator[Rows]:
+    def pieces(self) -> Iterator[Rows]:
         """Yield all own rows in order, a window at once."""
         return self.held.pieces(self.window)
 
     def batches(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Batch]:
         """Yield the batches of an epoch, in which each row takes part once."""
         if batch_size >= self.rows:
-            yield Batch(self.own_rows(), self.rows)
+            yield Batch(self.pieces(), self.rows)
             return
         for order in self.orders(batch_size, shuffle):
             if batch_size > self.window:  # then these are the rows of one batch

@@ -3,19 +3,24 @@
     python train_nn.py --train train_data.npz --val val_data.npz --epochs 200 --batch_size 64
 
 The same file runs in a terminal, with %run in a notebook, under torchrun, on Vertex AI and on
-SageMaker. Several replicas train one model: each computes the gradients of its own rows, all of
-them add their gradients up in every step, and the first one prints and writes.
+SageMaker. Several replicas (processes, one for each GPU or machine) train one model: each computes
+the gradients of its own rows, all of them sum their gradients in every step, and the first one
+prints and writes. With --parallelism model they share the layers instead of the rows.
 
-Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1
-        --val: the same with X_val and y_val
-Writes  model.pt, history.csv, training.log and, if the training archive holds it, preparation.json
-        to --model_dir; metrics.json comes last: once it is new, the results are complete
-Exits   with 0 when the model is written; with 2 and one sentence if an input cannot be used; with 1
-        if another replica is lost, or with 134 if there are checkpoints; with 130 after Ctrl-C
+Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1,
+        as numpy.savez writes it; the features should be scaled. --val: the same with X_val, y_val
+Writes  to --model_dir: model.pt, history.csv, training.log and, if the training archive says how
+        the features were made, preparation.json; metrics.json comes last, so a new one means that
+        the others are complete. serve_nn.py answers requests with model.pt
+Trains  for 1,000 epochs at most, all rows in one step, until 50 epochs have brought no gain on the
+        validation rows; then it keeps the best weights. --help lists the flags and their defaults
+Exits   with 0 when the model is written; with 2 and one sentence for what you can fix; with 1 if
+        another replica is lost (134 if there are checkpoints: a service then starts the job again);
+        with 130 after Ctrl-C
 
-Every path may be a file, a gs:// URI or an s3:// URI.
-
-Sections 1 to 3 tell how it trains. To use it for your own work, change the functions of section 1.
+--train and --val may be a file, a folder or a pattern of several archives; folders and files may be
+on a disk, or in a bucket as gs:// or s3:// URIs. Sections 1 to 3 show how it trains. To use it for
+your own work, change the functions of section 1.
 """
 
 from __future__ import annotations
@@ -51,6 +56,7 @@ if TYPE_CHECKING:
 
 
 # ---- 1. The network, its loss and its optimizer: change these for your own work ------------------
+# In these functions, y is float32 and has the shape (rows, 1); so have the network's outputs.
 LABELS = (0, 1)  # what y may hold; () for any number
 
 
@@ -67,7 +73,7 @@ def build_model(features: int, hidden: Sequence[int], seed: int) -> nn.Module:
 
 
 def loss_of_each_row(outputs: Tensor, y: Tensor) -> Tensor:
-    """Return one loss for each row; the script takes the mean over all rows of a step."""
+    """Return one loss for each row; the script takes the mean over all rows in the batch."""
     return functional.binary_cross_entropy_with_logits(outputs, y, reduction="none")
 
 
@@ -78,16 +84,18 @@ def is_right(outputs: Tensor, y: Tensor) -> Tensor:
 
 def build_optimizer(weights: Sequence[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
     """Return Adam, which moves each weight against its gradient, so that the loss falls."""
-    fused = weights[0].device.type in ("cpu", "cuda")  # there, one call moves all weights
+    fused = weights[0].device.type in ("cpu", "cuda")  # faster: one call moves all weights
     return torch.optim.Adam(weights, lr=learning_rate, fused=fused)
 
 
 def learning_rate_at(epoch: int, epochs: int, learning_rate: float) -> float:
-    """Return the learning rate of an epoch, counted from 1 to epochs: here always the same."""
+    """Return the learning rate of an epoch, counted from 1 to epochs; here it is constant."""
     return learning_rate
 
 
 # ---- 2. How it trains ----------------------------------------------------------------------------
+# A Table holds this replica's rows of the training or validation table, and knows how many rows all
+# replicas have together. A Run holds the flags, the tables, the network, and how far it has come.
 def train_one_epoch(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -96,17 +104,18 @@ def train_one_epoch(
     batch_size: int,
     shuffle: torch.Generator,
 ) -> float:
-    """Take a step for each batch of the training rows; return their mean loss meanwhile."""
-    model.train()
+    """Take a step for each batch of the training rows; return their mean loss on the way."""
+    model.train()  # layers such as dropout behave differently from model.eval()
     total = torch.zeros((), device=table.X.device)
     for batch in table.batches(batch_size, shuffle):
-        optimizer.zero_grad()
-        for X, y in batch.own_rows:  # all at once, unless the table is larger than memory
-            loss = loss_of_each_row(model(X), y).sum()
-            (loss / batch.rows).backward()  # the mean over the rows of all replicas
-            total += loss.detach()
-        add_up_gradients(model, table.replicas)
-        optimizer.step()
+        optimizer.zero_grad()  # forget the gradients of the last step
+        for X, y in batch.pieces:  # one piece, unless the table is larger than memory
+            loss_sum = loss_of_each_row(model(X), y).sum()
+            (loss_sum / batch.size).backward()  # adds to the gradient of each weight
+            total += loss_sum.detach()
+        add_up_gradients(model, table.replicas)  # now they are those of the batch's mean loss
+        optimizer.step()  # moves each weight by its gradient
+    average_buffers(model, table.replicas)  # the running means of batch normalization
     add_up(total, table.replicas)
     return total.item() / table.rows
 
@@ -116,29 +125,32 @@ def evaluate(model: nn.Module, table: Table) -> tuple[float, float]:
     """Return the mean loss on a table's rows, and the fraction that the model gets right."""
     model.eval()
     sums = torch.zeros(2, device=table.X.device)
-    for X, y in table.own_rows():
+    for X, y in table.pieces():
         outputs = model(X)
-        loss = loss_of_each_row(outputs, y).sum()
-        right = is_right(outputs, y).sum()
-        sums += torch.stack([loss, right])
+        loss_sum = loss_of_each_row(outputs, y).sum()
+        right_rows = is_right(outputs, y).sum()
+        sums += torch.stack([loss_sum, right_rows])
     add_up(sums, table.replicas)
-    loss_sum, right_rows = sums.tolist()
-    return loss_sum / table.rows, right_rows / table.rows
+    loss, accuracy = (sums / table.rows).tolist()
+    return loss, accuracy
 
 
 def fit(run: Run, reports: Reports) -> None:
-    """Train until the epochs or the patience run out; then load the best weights."""
+    """Train until the epochs or the patience run out.
+
+    The weights with the lowest validation loss are loaded at the end, if the flags say so.
+    """
     flags = run.flags
-    seconds_before = run.history[-1].seconds if run.history else 0  # of a run that is resumed
+    seconds_before = run.history[-1].seconds if run.history else 0  # if the run was resumed
     begun = time.perf_counter() - seconds_before
-    while len(run.history) < flags.epochs and not run.is_out_of_patience():
-        epoch = len(run.history) + 1
+    for epoch in range(len(run.history) + 1, flags.epochs + 1):
+        if run.is_out_of_patience():
+            break
         for group in run.optimizer.param_groups:
             group["lr"] = learning_rate_at(epoch, flags.epochs, flags.learning_rate)
         loss = train_one_epoch(
             run.model, run.optimizer, run.train, batch_size=run.batch_size, shuffle=run.shuffle
         )
-        average_buffers(run.model, run.train.replicas)
         val_loss, accuracy = evaluate(run.model, run.val)
         require(math.isfinite(val_loss), f"no finite loss in epoch {epoch}; lower --learning_rate")
         run.history.append(Epoch(epoch, loss, val_loss, accuracy, time.perf_counter() - begun))
@@ -167,7 +179,7 @@ def start_run(
     optimizer = build_optimizer(weights, flags.learning_rate)
     run = Run(flags, replica, device, train=train, val=val, model=model, optimizer=optimizer)
     set_up_device(run)
-    seed_random_numbers(run)
+    seed_random_numbers(run)  # for dropout: each replica draws its own
     return run
 
 
@@ -187,7 +199,7 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
         resume(run)
     reports = Reports(run)
     fit(run, reports)
-    loss, accuracy = evaluate(run.model, run.val)
+    loss, accuracy = evaluate(run.model, run.val)  # once more, with the weights that are kept
     write_results(run, loss, accuracy, seconds=seconds)
     reports.end(run, loss, accuracy)
     if flags.checkpoint_every:
@@ -195,18 +207,18 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train, and return the exit code; what a user can fix becomes one sentence."""
+    """Train, and return the exit code; report in one sentence what you can fix."""
     flags = parse_flags(arguments)
-    find_files_beside_this_one()
+    allow_imports_from_this_folder()
     try:
         replica = find_replicas(os.environ)
         gpus = count_gpus(flags.device)
-        if gpus > 1 and "LOCAL_RANK" not in os.environ:
+        if gpus > 1 and "LOCAL_RANK" not in os.environ:  # else torchrun has started this process
             return start_one_process_for_each_gpu(gpus, replica, flags)
         with callers_settings():
             train_model(flags, replica)
     except (Refused, KeyboardInterrupt, MemoryError, RuntimeError) as problem:
-        return explain(problem, flags)
+        return explain(problem, flags)  # raises again what it does not know
     finally:
         leave_group()
     return 0
@@ -318,8 +330,8 @@ def copy_of(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 class Batch(NamedTuple):
     """What a replica trains on in one step."""
 
-    own_rows: Iterable[tuple[Tensor, Tensor]]  # X and y of this replica's rows, in pieces
-    rows: int  # of all replicas together
+    pieces: Iterable[tuple[Tensor, Tensor]]  # X and y of this replica's rows
+    size: int  # the rows of all replicas together
 
 
 class Table(NamedTuple):
@@ -336,7 +348,7 @@ class Table(NamedTuple):
     def batches(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Batch]:
         """Yield the batches of an epoch, in which each row takes part once."""
         if batch_size >= self.rows:
-            yield Batch(self.own_rows(), self.rows)
+            yield Batch(self.pieces(), self.rows)
             return
         order = torch.randperm(self.rows, generator=shuffle)  # the same on all replicas
         is_own = (order >= self.own.start) & (order < self.own.stop)
@@ -344,18 +356,18 @@ class Table(NamedTuple):
         own_in_batch = [int(batch.sum()) for batch in is_own.split(batch_size)]
         X, y = self.X[own].split(own_in_batch), self.y[own].split(own_in_batch)
         for X_batch, y_batch, batch in zip(X, y, order.split(batch_size), strict=True):
-            yield Batch(pieces(X_batch, y_batch), len(batch))
+            yield Batch(as_pieces(X_batch, y_batch), len(batch))
 
-    def own_rows(self) -> Iterable[tuple[Tensor, Tensor]]:
+    def pieces(self) -> Iterable[tuple[Tensor, Tensor]]:
         """Return X and y of all own rows: here in one piece, as they are all in memory."""
-        return pieces(self.X, self.y)
+        return as_pieces(self.X, self.y)
 
     def rows_of(self, rank: int) -> list[range]:
         """Return which rows of the whole table a replica has."""
         return [own_range(self.rows, rank, self.replicas)]
 
 
-def pieces(X: Tensor, y: Tensor) -> list[tuple[Tensor, Tensor]]:
+def as_pieces(X: Tensor, y: Tensor) -> list[tuple[Tensor, Tensor]]:
     """Return the rows as one piece; none if another replica has all rows of this batch."""
     return [(X, y)] if len(X) > 0 else []
 
@@ -879,6 +891,8 @@ def resume(run: Run) -> None:
         content = receive_from_first(read_checkpoint(folder) if run.replica.rank == 0 else b"")
         if not content:
             return
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            require(file.testzip() is None, f"{CHECKPOINT} is damaged; delete it")
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         require_same_training(run, state)
         run.best_loss, run.best_epoch, best = state["best"]
@@ -1005,7 +1019,8 @@ class Reports:
             f"epoch {line.epoch:5d}  loss {line.loss:.4f}  validation loss {line.val_loss:.4f}  "
             f"accuracy {line.val_accuracy:.4f}  {line.seconds:.1f} s"
         )
-        if not is_last and line.epoch < run.flags.epochs:  # else end() reports the model's metrics
+        # The tuner keeps the latest hundred lines only; end() reports the model that is written.
+        if is_tenth(line.epoch, run.flags.epochs) and not is_last and line.epoch < run.flags.epochs:
             self.tell_tuner(run, line.epoch, loss=line.val_loss, accuracy=line.val_accuracy)
         if line.seconds > 2:  # long enough that somebody watches
             self.write_history(run)
@@ -1465,10 +1480,10 @@ def reason_of(problem: Exception) -> str:
 
 def require_one_value_for_each_row(run: Run) -> None:
     """Refuse a loss that is already a mean, for example: try the functions on a few rows."""
-    own_rows = next(iter(run.train.own_rows()), None)
-    if own_rows is None:
+    first = next(iter(run.train.pieces()), None)
+    if first is None:
         return
-    X, y = own_rows[0][:16], own_rows[1][:16]
+    X, y = first[0][:16], first[1][:16]
     run.model.eval()
     with torch.no_grad():
         outputs = run.model(X)
@@ -1544,7 +1559,7 @@ def end(code: int, why: str) -> int:
     return code
 
 
-def find_files_beside_this_one() -> None:
+def allow_imports_from_this_folder() -> None:
     """Let this file import those that may lie beside it."""
     beside = str(Path(__file__).resolve().parent)
     if beside not in sys.path:

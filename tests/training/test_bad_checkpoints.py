@@ -28,7 +28,13 @@ def archive(tmp_path: Path) -> Path:
 
 
 # ---- damage -------------------------------------------------------------------------------------
-@pytest.mark.parametrize("damage", [lambda content: content[:-100], lambda _: b""])
+def flipped(content: bytes) -> bytes:
+    """One bit of the weights differs."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-100], lambda _: b"", flipped])
 def test_a_checkpoint_that_is_not_whole_is_refused_and_kept(
     archive: Path, tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:

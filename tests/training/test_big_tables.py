@@ -147,7 +147,7 @@ def test_a_small_table_is_shuffled_as_a_whole(tmp_path: Path) -> None:
     table = read(write_shards(tmp_path, *numbered(50), cuts=[20]))
     order = torch.randperm(50, generator=torch.Generator().manual_seed(5)).tolist()
     assert [row for own, _ in epochs(table, 8, 5, 1) for row in own] == order
-    ((X, y),) = table.own_rows()
+    ((X, y),) = table.pieces()
     assert torch.equal(X, table.X) and torch.equal(y[:, 0], torch.from_numpy(numbered(50)[1]))
 
 
@@ -168,7 +168,7 @@ def test_all_own_rows_come_in_order_in_pieces(
         for rank, table in enumerate(read_by([shards] * 3)):
             own = range(rows * rank // 3, rows * (rank + 1) // 3)
             assert own_rows(table) == [own or range(0)]
-            pieces = list(table.own_rows())
+            pieces = list(table.pieces())
             assert [int(x) for X, _ in pieces for x in X[:, 0]] == list(own)
             assert all(0 < X.numel() <= max(numbers, features) for X, _ in pieces)
             assert table.rows == rows
@@ -380,7 +380,7 @@ def test_labels_may_be_any_numbers_but_not_missing(tmp_path: Path) -> None:
         read(tmp_path)
     with pytest.raises(ValueError, match=r"0\.npz: y_train has labels other than 0, 1, 2"):
         read(tmp_path, labels=(0, 1, 2))
-    ((_, found),) = read(tmp_path, labels=()).own_rows()
+    ((_, found),) = read(tmp_path, labels=()).pieces()
     assert found.max() == 2.5
     y[3] = np.nan
     np.savez(tmp_path / "0", X_train=X, y_train=y)

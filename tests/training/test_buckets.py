@@ -205,7 +205,7 @@ def test_of_shards_only_the_own_rows_are_kept(
         f"{shards.address}/shards/", "train", rank=1, replicas=3, device=CPU, labels=(0, 1)
     )
     assert (read.rows_of(1), read.rows) == ([range(13, 27)], 41)
-    X = torch.cat([X for X, _ in read.own_rows()])
+    X = torch.cat([X for X, _ in read.pieces()])
     assert torch.equal(X, torch.tensor(table(41)["X_train"][13:27], dtype=torch.float32))
     if window == 60:
         assert isinstance(read.held, big_tables.RowsInFiles)

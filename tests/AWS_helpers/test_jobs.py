@@ -83,13 +83,11 @@ def test_a_job_of_another_script_is_waited_for_too(
     from sagemaker.core.training.configs import SourceCode
     from sagemaker.train import ModelTrainer
 
-    from AWS_helpers.session import sagemaker
-
     code = tmp_path / "code"
     code.mkdir()
     (code / "hello.py").write_text("open('/opt/ml/model/hello.txt', 'w').write('hello')")
     trainer = ModelTrainer(
-        sagemaker_session=sagemaker(),
+        sagemaker_session=connection.sagemaker,
         role=connection.role,
         training_image=OWN_IMAGE,
         source_code=SourceCode(source_dir=str(code), entry_script="hello.py"),

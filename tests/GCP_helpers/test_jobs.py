@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from GCP_helpers import cancel, images, train, wait
 from GCP_helpers.session import Session
-from GCP_helpers.waiting import Stops
+from GCP_helpers.stops import Stops
 from lesson import LessonError
 from local_cloud.client import control
 from tests.local_cloud.console.visitor import Visitor

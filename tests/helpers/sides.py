@@ -13,12 +13,14 @@ import pytest
 
 import AWS_helpers
 import AWS_helpers.costs
+import AWS_helpers.describe
 import AWS_helpers.images
 import AWS_helpers.jobs
 import AWS_helpers.session
 import AWS_helpers.storage
 import GCP_helpers
 import GCP_helpers.costs
+import GCP_helpers.describe
 import GCP_helpers.images
 import GCP_helpers.jobs
 import GCP_helpers.session
@@ -37,6 +39,7 @@ class Google:
     scheme = "gs"
     helpers: ModuleType = GCP_helpers
     costs: ModuleType = GCP_helpers.costs
+    describe: ModuleType = GCP_helpers.describe
     images: ModuleType = GCP_helpers.images
     jobs: ModuleType = GCP_helpers.jobs
     session: ModuleType = GCP_helpers.session
@@ -71,19 +74,19 @@ class Google:
 
     def create_bucket(self, name: str) -> None:
         """Make a bucket as somebody does who has no lesson."""
-        self.session.client().create_bucket(name, location="us-central1")
+        self.session.current_session().storage.create_bucket(name, location="us-central1")
 
     def delete_bucket(self, name: str) -> None:
         """Delete an empty bucket."""
-        self.session.client().bucket(name).delete()
+        self.session.current_session().storage.bucket(name).delete()
 
     def has_bucket(self, name: str) -> bool:
         """Return whether there is a bucket of this name."""
-        return self.session.client().lookup_bucket(name) is not None
+        return self.session.current_session().storage.lookup_bucket(name) is not None
 
     def keys(self, bucket: str) -> list[str]:
         """Return the names of a bucket's objects."""
-        return [blob.name for blob in self.session.client().list_blobs(bucket)]
+        return [blob.name for blob in self.session.current_session().storage.list_blobs(bucket)]
 
 
 class Amazon:
@@ -94,6 +97,7 @@ class Amazon:
     scheme = "s3"
     helpers: ModuleType = AWS_helpers
     costs: ModuleType = AWS_helpers.costs
+    describe: ModuleType = AWS_helpers.describe
     images: ModuleType = AWS_helpers.images
     jobs: ModuleType = AWS_helpers.jobs
     session: ModuleType = AWS_helpers.session

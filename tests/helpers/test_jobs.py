@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 import pytest
@@ -140,10 +141,11 @@ def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdk
     rows = [replica["rows"] for replica in two.metrics["replicas"]]
     assert rows[0]["stop"] == rows[1]["start"]
     assert list(verbs.list_jobs(mine=True).head(2)["name"]) == names[::-1]
-    estimate = importlib.import_module(f"{verbs.__name__}.spending").estimate_spending
+    spending = importlib.import_module(f"{verbs.__name__}.spending")
+    estimate = partial(spending.estimate_spending, side.describe.cloud())
     whole = estimate()
     # The list is cut, the budget counts all.
-    monkeypatch.setattr(f"{verbs.__name__}.listing.NEWEST", 1)
+    monkeypatch.setattr("lesson.jobs.listing.NEWEST", 1)
     assert len(verbs.list_jobs(mine=True)) == 1 and estimate() == whole
     monkeypatch.undo()
     verbs.connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account

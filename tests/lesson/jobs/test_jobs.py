@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import LessonError
-from lesson.jobs.job_list import as_table
+from lesson.jobs.listing import as_table
 from lesson.jobs.results import with_results
 from lesson.jobs.runs import Run
 from lesson.jobs.sending import check_readable, explain_interrupts

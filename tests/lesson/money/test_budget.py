@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lesson import LessonError
-from lesson.jobs.job_list import as_table, row
+from lesson.jobs.listing import as_table, row
 from lesson.jobs.spec import Times
 from lesson.money import budget
 from lesson.money.costs import Estimate, Price, PriceUnknown, estimate

@@ -27,24 +27,24 @@ def cleanup(dry_run: bool = True) -> None:
     their versions.
     Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
-    sagemaker = describe.cloud()
-    session = sagemaker.session
+    cloud = describe.cloud()
+    session = cloud.session
     with refusals("cleaning up"):
         bucket = _bucket(session)
         others = [*_find_served(session), *_pipelines(session), *_groups(session)]
-        cleaning.cleanup(bucket, [*_jobs(sagemaker, bucket)], others, dry_run=dry_run)
+        cleaning.cleanup(bucket, [*_jobs(cloud, bucket)], others, dry_run=dry_run)
 
 
-def _jobs(sagemaker: SageMaker, bucket: Bucket) -> Iterator[cleaning.Job]:
+def _jobs(cloud: SageMaker, bucket: Bucket) -> Iterator[cleaning.Job]:
     """Yield the lesson's jobs: those that write into the bucket, if connect() made it or a verb
     sent the job, which its tag tells.
     """
-    session = sagemaker.session
-    for job in sagemaker.every():
-        spec = sagemaker.spec(job)
-        if bucket.holds(spec.base) and (bucket.ours or _is_ours(session, sagemaker.arn_of(job))):
-            delete = partial(_delete_job, sagemaker, job)
-            yield cleaning.Job(spec, sagemaker.status(job).state, delete)
+    session = cloud.session
+    for job in cloud.every():
+        spec = cloud.spec(job)
+        if bucket.holds(spec.base) and (bucket.ours or _is_ours(session, cloud.arn_of(job))):
+            delete = partial(_delete_job, cloud, job)
+            yield cleaning.Job(spec, cloud.status(job).state, delete)
 
 
 def _bucket(session: Session) -> Bucket:
@@ -83,11 +83,11 @@ def _objects(session: Session, prefix: str) -> Thing | None:
     return Thing(name, found.delete) if sizes else None
 
 
-def _delete_job(sagemaker: SageMaker, job: Job) -> None:
+def _delete_job(cloud: SageMaker, job: Job) -> None:
     """Delete a job, and with a tuning job the training jobs that its trials were."""
-    trials = sagemaker.trials_of(job) if sagemaker.is_tuning(job) else []
+    trials = cloud.trials_of(job) if cloud.is_tuning(job) else []
     job.delete()
-    api = sagemaker.session.client("sagemaker")
+    api = cloud.session.client("sagemaker")
     for trial in trials:
         api.delete_training_job(TrainingJobName=trial["TrainingJobName"])
 

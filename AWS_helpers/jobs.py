@@ -77,10 +77,10 @@ def train(
     )
     if dry_run:
         return request
-    sagemaker = SageMaker(session)
-    budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, sagemaker))
-    run = waiting.run_of(sagemaker, send(request), request)
-    return waiting.follow(sagemaker, run) if wait else run
+    cloud = SageMaker(session)
+    budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, cloud))
+    run = waiting.run_of(cloud, send(request), request)
+    return waiting.follow(cloud, run) if wait else run
 
 
 def training_request(

@@ -58,7 +58,8 @@ def pipeline(
     from sagemaker.core.workflow.parameters import ParameterFloat, ParameterInteger
     from sagemaker.core.workflow.pipeline_context import PipelineSession
 
-    _check(args, table)
+    sending.check_pipeline(args, table)
+    channels(args)  # refuses a flag that the SDK cannot hand on
     own = current_session()
     session = PipelineSession(boto_session=own.boto, default_bucket=own.bucket)
     least = ParameterFloat("BetterThan", better_than)
@@ -178,15 +179,6 @@ def _pipeline(
     text = found.definition()
     vars(found)["definition"] = lambda: text
     return found
-
-
-def _check(args: Mapping[str, Any], table: str | Path) -> None:
-    if not Path(table).is_file():
-        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
-    for name in ("train", "val", "model_dir"):
-        if name in args:
-            raise LessonError(f"the pipeline sets {name} itself; leave it out of args")
-    channels(args)  # refuses a flag that the SDK cannot hand on
 
 
 def _make_group(session: Session, name: str) -> None:

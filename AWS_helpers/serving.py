@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from AWS_helpers import images, spending
 from AWS_helpers.costs import estimate_endpoint
 from AWS_helpers.describe import SageMaker
+from AWS_helpers.endpoints import instances_of
 from AWS_helpers.jobs import FOLDER
 from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
@@ -19,7 +20,6 @@ from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
 from lesson.jobs.watching import pause
 from lesson.money import budget
-from lesson.money.costs import PriceUnknown
 from lesson.services import serving
 from lesson.services.sessions import new_name
 
@@ -53,9 +53,9 @@ def deploy(
     start. Nobody has run it on the real service yet.
     """
     session = current_session()
-    sagemaker = SageMaker(session)
+    cloud = SageMaker(session)
     package = run if isinstance(run, str) and run.startswith("arn:") else ""
-    uri = package or sagemaker.spec(serving.require_trained(run).job).output
+    uri = package or cloud.spec(serving.require_trained(run).job).output
     serving.require_share(endpoint, traffic)
     an_hour = partial(estimate_endpoint, machine, replicas, region=session.region)
     serving.state_price("SageMaker", an_hour)
@@ -86,7 +86,7 @@ def deploy(
         )
         if dry_run:
             return request
-        budget.require(an_hour, budget.DAY, partial(spending.estimate_spending, sagemaker))
+        budget.require(an_hour, budget.DAY, partial(spending.estimate_spending, cloud))
         send(session, request)
         return _ready(session, old or name, name)
 
@@ -256,21 +256,8 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
 # ---- what still bills ----------------------------------------------------------------------------
 def costs_of(session: Session, endpoint: str) -> str:
     """Say what an endpoint's instances cost a day."""
-    api, words = session.client("sagemaker"), []
-    found = api.describe_endpoint(EndpointName=endpoint)
-    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
-    counts = {
-        each["VariantName"]: each.get("DesiredInstanceCount", 1)
-        for each in found.get("ProductionVariants", [])
-    }
-    for each in config["ProductionVariants"]:
-        machine, replicas = each["InstanceType"], counts.get(each["VariantName"], 0)
-        if not replicas:  # it has failed, or is not ready yet
-            continue
-        try:
-            day = serving.per_day(estimate_endpoint(machine, replicas, region=session.region))
-            cost = f"bills about {day}"
-        except PriceUnknown:
-            cost = "bills by the hour"
+    words = []
+    for machine, replicas in instances_of(session.client("sagemaker"), endpoint):
+        cost = serving.billing(partial(estimate_endpoint, machine, replicas, region=session.region))
         words.append(f"{replicas} × {machine}, {cost}")
     return "; ".join(words) or "without an instance, bills nothing"

@@ -91,13 +91,13 @@ def tune(
     if dry_run:
         return request
 
-    sagemaker = SageMaker(session)
-    spent = partial(spending.estimate_spending, sagemaker)
+    cloud = SageMaker(session)
+    spent = partial(spending.estimate_spending, cloud)
     tuning.require_budget(an_hour, trials, parallel, spent=spent)
     job = send(request)
     if wait:
-        return waiting.follow_study(sagemaker, job, request)
-    return waiting.study_of(sagemaker, job, request)
+        return waiting.follow_study(cloud, job, request)
+    return waiting.study_of(cloud, job, request)
 
 
 def tuning_request(

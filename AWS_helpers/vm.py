@@ -78,8 +78,8 @@ def train_on_vm(
     request = vm_request(session, rented, machine, zone, spot=spot, profile=profile)
     if dry_run:
         return request
-    sagemaker = SageMaker(session)
-    budget.require(price, budget.HOUR, partial(spending.estimate_spending, sagemaker))
+    cloud = SageMaker(session)
+    budget.require(price, budget.HOUR, partial(spending.estimate_spending, cloud))
     begun = time.time()
     with refusals("starting the machine"):
         upload_source(**request["upload_source"])
@@ -89,7 +89,7 @@ def train_on_vm(
             vm.run_here(rented)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
     run = vm.row("EC2", spec, vm.Rented(rented, price, begun), request=request)
-    return vm.wait_for(sagemaker, run) if wait or target() == "local" else run
+    return vm.wait_for(cloud, run) if wait or target() == "local" else run
 
 
 def vm_request(

@@ -28,21 +28,21 @@ def cleanup(dry_run: bool = True) -> None:
     there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
     wrote. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
-    vertex = describe.cloud()
+    cloud = describe.cloud()
     with refusals("cleaning up"), _quiet_sdk():
-        bucket = _bucket(vertex.session)
-        jobs, others = [*_jobs(vertex, bucket)], _find_labelled(vertex.session)
+        bucket = _bucket(cloud.session)
+        jobs, others = [*_jobs(cloud, bucket)], _find_labelled(cloud.session)
         cleaning.cleanup(bucket, jobs, others, dry_run=dry_run)
 
 
-def _jobs(vertex: VertexAI, bucket: Bucket) -> Iterator[cleaning.Job]:
+def _jobs(cloud: VertexAI, bucket: Bucket) -> Iterator[cleaning.Job]:
     """Yield the lesson's jobs: those that write into the bucket, if connect() made it or a verb
     sent the job, which its label tells.
     """
-    for job in vertex.every():
-        spec = vertex.spec(job)
-        if bucket.holds(spec.base) and (bucket.ours or _is_labelled(job, vertex.session)):
-            yield cleaning.Job(spec, vertex.status(job).state, partial(_delete_job, vertex, job))
+    for job in cloud.every():
+        spec = cloud.spec(job)
+        if bucket.holds(spec.base) and (bucket.ours or _is_labelled(job, cloud.session)):
+            yield cleaning.Job(spec, cloud.status(job).state, partial(_delete_job, cloud, job))
 
 
 def _bucket(session: Session) -> Bucket:
@@ -66,9 +66,9 @@ def _is_labelled(job: Job, session: Session) -> bool:
     return bool(job.labels.get(MARK) == session.labels[MARK])
 
 
-def _delete_job(vertex: VertexAI, job: Job) -> None:
+def _delete_job(cloud: VertexAI, job: Job) -> None:
     """Delete a job, and then the custom jobs behind it, which cannot go first."""
-    machines = list(vertex.backing_jobs(job))
+    machines = list(cloud.backing_jobs(job))
     job.delete()
     for each in machines:
         each.delete()

@@ -95,10 +95,10 @@ def train(
     if dry_run:
         return request
 
-    vertex = VertexAI(session)
-    budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, vertex))
-    run = waiting.run_of(vertex, send(request), request)
-    return waiting.follow(vertex, run) if wait else run
+    cloud = VertexAI(session)
+    budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, cloud))
+    run = waiting.run_of(cloud, send(request), request)
+    return waiting.follow(cloud, run) if wait else run
 
 
 def send(request: Request) -> Job:

@@ -60,11 +60,7 @@ def pipeline(
     """
     from kfp import compiler  # type: ignore[import-untyped]
 
-    if not Path(table).is_file():
-        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
-    for name in ("train", "val", "model_dir"):
-        if name in args:
-            raise LessonError(f"the pipeline sets {name} itself; leave it out of args")
+    sending.check_pipeline(args, table)
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     compiler.Compiler().compile(_titanic(), str(file))
     return Definition(Path(file), Path(table), dict(args), better_than, machine)

@@ -14,7 +14,6 @@ from GCP_helpers.storage import send, split
 from lesson.jobs.request import Request, Result
 from lesson.jobs.runs import Run
 from lesson.money import budget
-from lesson.money.costs import PriceUnknown
 from lesson.services import serving
 from lesson.services.sessions import new_name
 
@@ -63,8 +62,8 @@ def deploy(
     from google.cloud import aiplatform
 
     session = current_session()
-    vertex = VertexAI(session)
-    uri = vertex.spec(serving.require_trained(run).job).output.rstrip("/")
+    cloud = VertexAI(session)
+    uri = cloud.spec(serving.require_trained(run).job).output.rstrip("/")
     serving.require_share(endpoint, traffic)
     an_hour = partial(estimate_endpoint, machine, replicas, region=session.region)
     serving.state_price("Vertex AI", an_hour)
@@ -90,7 +89,7 @@ def deploy(
     if dry_run:
         return request
 
-    budget.require(an_hour, budget.DAY, partial(spending.estimate_spending, vertex))
+    budget.require(an_hour, budget.DAY, partial(spending.estimate_spending, cloud))
     with refusals(f"deploying {uri}"):
         _send_program(session, uri)
         model = aiplatform.Model.upload(**request["Model.upload"])
@@ -160,10 +159,6 @@ def costs_of(endpoint: aiplatform.Endpoint, region: str) -> str:
     for each in endpoint.list_models():
         used = each.dedicated_resources
         machine, replicas = used.machine_spec.machine_type, int(used.min_replica_count)
-        try:
-            day = serving.per_day(estimate_endpoint(machine, replicas, region=region))
-            cost = f"bills about {day}"
-        except PriceUnknown:
-            cost = "bills by the hour"
+        cost = serving.billing(partial(estimate_endpoint, machine, replicas, region=region))
         words.append(f"{replicas} × {machine}, {cost}")
     return "; ".join(words) or "without a model, bills nothing"

@@ -85,13 +85,13 @@ def tune(
     if dry_run:
         return request
 
-    vertex = VertexAI(session)
-    spent = partial(spending.estimate_spending, vertex)
+    cloud = VertexAI(session)
+    spent = partial(spending.estimate_spending, cloud)
     tuning.require_budget(an_hour, trials, parallel, spent=spent)
     job = send(request)
     if wait:
-        return waiting.follow_study(vertex, job, request)
-    return waiting.study_of(vertex, job, request)
+        return waiting.follow_study(cloud, job, request)
+    return waiting.study_of(cloud, job, request)
 
 
 def tuning_request(

@@ -82,8 +82,8 @@ def train_on_vm(
     request = vm_request(session, rented, machine, gpu, zone=zone, spot=spot)
     if dry_run:
         return request
-    vertex = VertexAI(session)
-    budget.require(price, budget.HOUR, partial(spending.estimate_spending, vertex))
+    cloud = VertexAI(session)
+    budget.require(price, budget.HOUR, partial(spending.estimate_spending, cloud))
     begun = time.time()
     with refusals("starting the machine"):
         upload_source(**request["upload_source"])
@@ -93,7 +93,7 @@ def train_on_vm(
             vm.run_here(rented)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
     run = vm.row("Compute Engine", spec, vm.Rented(rented, price, begun), request=request)
-    return vm.wait_for(vertex, run) if wait or target() == "local" else run
+    return vm.wait_for(cloud, run) if wait or target() == "local" else run
 
 
 def vm_request(

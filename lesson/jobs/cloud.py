@@ -97,10 +97,3 @@ class Cloud(Protocol):
 
     def fetch(self, uri: str, folder: Path, /) -> Path:
         """Copy the results at a URI into a folder, and return that."""
-
-
-class Service(Protocol):
-    """A helper's `describe`, as a notebook hands it to the check of an exercise on a job."""
-
-    def cloud(self) -> Cloud:
-        """Return the service, as connect() has set it up."""

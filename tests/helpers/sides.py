@@ -72,6 +72,16 @@ class Google:
         """Return the name of an object that the job leaves in its bucket."""
         return f"runs/{self.name(job)}/model/metrics.json"
 
+    def send_script(self, script: Path) -> Any:
+        """Send a script with the SDK alone, and return its object of the job."""
+        from google.cloud import aiplatform
+
+        job = aiplatform.CustomTrainingJob(
+            script.stem, str(script), GCP_helpers.images.image_for(None)
+        )
+        job.submit()
+        return job
+
     def create_bucket(self, name: str) -> None:
         """Make a bucket as somebody does who has no lesson."""
         self.session.current_session().storage.create_bucket(name, location="us-central1")
@@ -136,6 +146,22 @@ class Amazon:
     def output(self, job: Any) -> str:
         """Return the name of an object that the job leaves in its bucket."""
         return f"runs/{self.name(job)}/output/model.tar.gz"
+
+    def send_script(self, script: Path) -> Any:
+        """Send a script with the SDK alone, and return its object of the job."""
+        from sagemaker.core.training.configs import SourceCode
+        from sagemaker.train import ModelTrainer
+
+        session = AWS_helpers.session.current_session()
+        trainer = ModelTrainer(
+            sagemaker_session=session.sagemaker,
+            role=session.role,
+            training_image=self.own_image,
+            source_code=SourceCode(source_dir=str(script.parent), entry_script=script.name),
+            base_job_name=script.stem,
+        )
+        trainer.train(wait=False, logs=False)
+        return trainer._latest_training_job
 
     def create_bucket(self, name: str) -> None:
         """Make a bucket as somebody does who has no lesson."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from lesson.exercises import Exercise
-from lesson.jobs.cloud import Cloud, Service
+from lesson.jobs.cloud import Cloud
 from lesson.jobs.runs import Run
 from lesson.jobs.spec import JobSpec, JobStatus
 from lesson.jobs.states import CANCELLED, CANCELLING, ENDED, FAILED, SUCCEEDED
@@ -15,6 +15,13 @@ from lesson.jobs.studies import Study
 
 NO_JOB = "the answer is a job: what train() returned, or the SDK's object that has sent it."
 LONG = 10_000  # epochs of a training that does not end while you look
+
+
+class Service(Protocol):
+    """A helper's `describe`, as a notebook hands it to the check of an exercise."""
+
+    def cloud(self) -> Cloud:
+        """Return the service, as connect() has set it up."""
 
 
 @dataclass(frozen=True)

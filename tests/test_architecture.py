@@ -214,6 +214,23 @@ def test_no_room_of_a_package_imports_one_that_imports_it(package: str) -> None:
     _require_no_circle(rooms)
 
 
+def test_no_module_of_the_lesson_and_its_helpers_imports_one_that_imports_it() -> None:
+    """One graph of all three, so that a circle through two of them is seen, too.
+
+    Without what a package itself imports: its functions for a notebook stand above the modules.
+    """
+    packages = ("lesson", "GCP_helpers", "AWS_helpers")
+    paths = [path for package in packages for path in (ROOT / package).rglob("*.py")]
+    files = {_module(path): path for path in paths if not path.is_symlink()}
+    graph = {
+        name: {near for found in modules(path) if (near := _nearest(found, files)) and near != name}
+        for name, path in files.items()
+        if path.stem != "__init__"
+    }
+    assert "AWS_helpers.session" in graph["AWS_helpers.jobs"]
+    _require_no_circle(graph)
+
+
 def _graph(folder: Path) -> dict[str, set[str]]:
     """Return which modules of the local cloud each one in a folder imports."""
     files = {_module(path): path for path in (ROOT / "local_cloud").rglob("*.py")}

@@ -54,6 +54,14 @@ def per_day(made: Estimate) -> str:
     return f"{dollars(24 * made.usd_per_hour)} a day"
 
 
+def billing(an_hour: Callable[[], Estimate]) -> str:
+    """Say what a part of an endpoint costs, as far as it is known."""
+    try:
+        return f"bills about {per_day(an_hour())}"
+    except PriceUnknown:
+        return "bills by the hour"
+
+
 def as_list(instances: Any) -> list[Any]:
     """Return instances as a list; raise LessonError for what is none, such as one passenger."""
     if isinstance(instances, Mapping | str) or not isinstance(instances, Iterable):

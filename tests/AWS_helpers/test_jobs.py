@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,30 +74,6 @@ def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:
     assert again.job.training_job_name != run.job.training_job_name
     states = [torch.load(each.folder / "model.pt")["model"] for each in (run, again)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
-
-
-def test_a_job_of_another_script_is_waited_for_too(
-    connection: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from sagemaker.core.training.configs import SourceCode
-    from sagemaker.train import ModelTrainer
-
-    from AWS_helpers.session import sagemaker
-
-    code = tmp_path / "code"
-    code.mkdir()
-    (code / "hello.py").write_text("open('/opt/ml/model/hello.txt', 'w').write('hello')")
-    trainer = ModelTrainer(
-        sagemaker_session=sagemaker(),
-        role=connection.role,
-        training_image=OWN_IMAGE,
-        source_code=SourceCode(source_dir=str(code), entry_script="hello.py"),
-        base_job_name="hello",
-    )
-    trainer.train(wait=False, logs=False)
-    run = wait(trainer._latest_training_job)
-    assert run.accuracy is None and (run.folder / "hello.txt").read_text() == "hello"
-    assert "left no metrics.json" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -131,8 +131,8 @@ def evaluate(model: nn.Module, table: Table) -> tuple[float, float]:
         right_rows = is_right(outputs, y).sum()
         sums += torch.stack([loss_sum, right_rows])
     add_up(sums, table.replicas)
-    loss, accuracy = (sums / table.rows).tolist()
-    return loss, accuracy
+    total_loss, total_right = sums.tolist()
+    return total_loss / table.rows, total_right / table.rows
 
 
 def fit(run: Run, reports: Reports) -> None:

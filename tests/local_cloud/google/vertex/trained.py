@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,10 +12,25 @@ from lesson import preparation
 from tests.local_cloud.google.vertex.support import BUCKET
 from tests.served_model import own_predictions
 from tests.training.support import train
-from training import serve_nn
 
 ROOT = Path(__file__).parents[4]
 IMAGE = "us-docker.pkg.dev/my-project/images/titanic:1"
+PROGRAMS = ("serve_nn.py", "train_nn.py")  # which answers, and which defines the network
+# A container sees no home folder of this machine, where a checkout may be.
+SERVE = [
+    "python3",
+    "-c",
+    f"""
+import os, runpy, sys, tempfile
+from google.cloud.storage import Client
+
+os.chdir(tempfile.mkdtemp())
+for name in {PROGRAMS}:
+    Client().bucket("{BUCKET}").blob("programs/" + name).download_to_filename(name)
+sys.argv = ["serve_nn.py"]
+runpy.run_path("serve_nn.py", run_name="__main__")
+""",
+]
 
 
 class Trained(NamedTuple):
@@ -29,8 +43,10 @@ def make(folder: Path) -> Trained:
     """Train for three epochs, and put the model into the bucket."""
     data = preparation.prepare(ROOT / "data/titanic_train.csv", folder)
     assert train(data.train, folder / "run", "--epochs", 3, "--val", data.val).code == 0
-    blob = storage.Client().bucket(BUCKET).blob("served/model/model.pt")
-    blob.upload_from_filename(folder / "run/model.pt")
+    bucket = storage.Client().bucket(BUCKET)
+    bucket.blob("served/model/model.pt").upload_from_filename(folder / "run/model.pt")
+    for program in PROGRAMS:
+        bucket.blob(f"programs/{program}").upload_from_filename(ROOT / "training" / program)
     rows, expected = own_predictions(folder / "run/model.pt")
     return Trained(f"gs://{BUCKET}/served/model", rows.tolist(), expected)
 
@@ -41,7 +57,7 @@ def upload(aiplatform: ModuleType, trained: Trained, **more: Any) -> Any:
         "display_name": "titanic",
         "artifact_uri": trained.uri,
         "serving_container_image_uri": IMAGE,
-        "serving_container_command": [sys.executable, serve_nn.__file__],
+        "serving_container_command": SERVE,
     }
     return aiplatform.Model.upload(**settings | more)
 

@@ -102,7 +102,7 @@ def test_when_a_run_resumes_no_step_is_missing_or_there_twice(
 def test_the_events_come_while_it_trains(tmp_path: Path) -> None:
     """As TensorBoard reads them: one reader that looks into the same file again and again."""
     archive, logs = save(tmp_path / "a.npz"), tmp_path / "logs"
-    flags = ("--epochs", 20_000, "--patience", 0, "--tensorboard_dir", logs)
+    flags = (*FOR_LONG, "--tensorboard_dir", logs)
     with as_replicas(1, archive, tmp_path / "run", *flags) as replicas:
         wait_until(lambda: any(logs.glob("*")))
         (file,) = logs.iterdir()

@@ -892,7 +892,10 @@ def resume(run: Run) -> None:
         if not content:
             return
         with zipfile.ZipFile(io.BytesIO(content)) as file:
-            require(file.testzip() is None, f"{CHECKPOINT} is damaged; delete it")
+            require(
+                file.testzip() is None,
+                f"{CHECKPOINT} is damaged; delete it, or name another folder",
+            )
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         require_same_training(run, state)
         run.best_loss, run.best_epoch, best = state["best"]

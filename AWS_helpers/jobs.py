@@ -73,7 +73,14 @@ def train(
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
     request = training_request(
-        session, args, machine, replicas, spot=spot, torchrun=torchrun, image=image, code=folder
+        session,
+        args,
+        machine,
+        replicas=replicas,
+        spot=spot,
+        torchrun=torchrun,
+        image=image,
+        code=folder,
     )
     if dry_run:
         return request
@@ -87,8 +94,8 @@ def training_request(
     session: Session,
     args: Mapping[str, Any],
     machine: str,
-    replicas: int,
     *,
+    replicas: int,
     spot: bool,
     torchrun: bool,
     image: str,

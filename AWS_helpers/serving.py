@@ -70,7 +70,7 @@ def deploy(
         made = (
             _of_package(session, package, name)
             if package
-            else _registration(session, uri, name, machine, image=image)
+            else _registration(session, uri, name, machine=machine, image=image)
         )
         request = Request(
             {
@@ -125,7 +125,7 @@ def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | Non
     uri = SageMaker(session).spec(serving.require_trained(run).job).output
     image = container_uri or images.serving_image_for(machine, session.region)
     with refusals(f"registering {uri}"):
-        calls = _registration(session, uri, new_name("serve"), machine, image=image)
+        calls = _registration(session, uri, new_name("serve"), machine=machine, image=image)
         return _build(session, Request(calls))
 
 
@@ -164,7 +164,7 @@ def _variants(session: Session, endpoint: str, share: int) -> list[dict[str, Any
 
 
 def _registration(
-    session: Session, uri: str, name: str, machine: str, *, image: str
+    session: Session, uri: str, name: str, *, machine: str, image: str
 ) -> dict[str, dict[str, Any]]:
     """Return the calls that pack the model with our program, and register it."""
     from sagemaker.core.training.configs import SourceCode

@@ -75,7 +75,7 @@ def train_on_vm(
     name = new_name("vm")
     base = f"{session.uri}/runs/{name}"
     rented = vm.Machine(name, base, args, count, hours, "boto3", COPY, "shutdown -h now")
-    request = vm_request(session, rented, machine, zone, spot=spot, profile=profile)
+    request = vm_request(session, rented, machine, zone=zone, spot=spot, profile=profile)
     if dry_run:
         return request
     cloud = SageMaker(session)
@@ -96,8 +96,8 @@ def vm_request(
     session: Session,
     rented: vm.Machine,
     machine: str,
-    zone: str | None,
     *,
+    zone: str | None,
     spot: bool,
     profile: str,
 ) -> Request:

@@ -89,7 +89,7 @@ def run_pipeline(
     endpoint = partial(estimate_endpoint, definition.machine, 1, region=session.region)
     _state_price(definition, an_hour, endpoint)
     code, table = _places(definition)
-    request = _request(session, definition, code, table, caching=caching)
+    request = _request(session, definition, code, table=table, caching=caching)
     if dry_run:
         return request
     spent = partial(spending.estimate_spending, VertexAI(session))
@@ -150,7 +150,7 @@ def tasks(job: PipelineJob) -> dict[str, str]:
 
 # ---- the request ----------------------------------------------------------------------------
 def _request(
-    session: Session, definition: Definition, code: str, table: str, *, caching: bool | None
+    session: Session, definition: Definition, code: str, *, table: str, caching: bool | None
 ) -> Request:
     mounted = f"/gcs/{session.bucket}"  # where a task finds the bucket
     given = _parameters(

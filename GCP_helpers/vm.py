@@ -79,7 +79,7 @@ def train_on_vm(
     base = f"{session.uri}/runs/{name}"
     off = f"gcloud --quiet compute instances delete {name} --zone={zone} || shutdown -h now"
     rented = vm.Machine(name, base, args, count, hours, "google-cloud-storage", COPY, off)
-    request = vm_request(session, rented, machine, gpu, zone=zone, spot=spot)
+    request = vm_request(session, rented, machine, gpu=gpu, zone=zone, spot=spot)
     if dry_run:
         return request
     cloud = VertexAI(session)
@@ -100,8 +100,8 @@ def vm_request(
     session: Session,
     rented: vm.Machine,
     machine: str,
-    gpu: str | None,
     *,
+    gpu: str | None,
     zone: str,
     spot: bool,
 ) -> Request:
@@ -110,7 +110,7 @@ def vm_request(
     https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert has the fields.
     """
     url = f"{API}/projects/{session.project}/zones/{zone}/instances"
-    body = instance(rented, machine, gpu, zone=zone, spot=spot, labels=session.labels)
+    body = instance(rented, machine, gpu=gpu, zone=zone, spot=spot, labels=session.labels)
     return Request(
         {
             "upload_source": {"uri": f"{rented.base}/{vm.SOURCE}"},
@@ -123,8 +123,8 @@ def vm_request(
 def instance(
     rented: vm.Machine,
     machine: str,
-    gpu: str | None,
     *,
+    gpu: str | None,
     zone: str,
     spot: bool,
     labels: Mapping[str, str],

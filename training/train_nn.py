@@ -1060,8 +1060,9 @@ class Reports:
             flags["hidden"] = ",".join(str(width) for width in run.flags.hidden)
             result = {"model/loss": loss, "model/accuracy": accuracy}
             with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
+                self.board.flush()
+                self.board.add_hparams(flags, result, run_name=".")  # in a file beside the curves
                 self.board.close()
-                self.board.add_hparams(flags, result, run_name=".")
 
 
 def is_tenth(epoch: int, epochs: int) -> bool:

@@ -30,7 +30,8 @@ def test_the_service_itself_reads_the_metrics_and_keeps_all_of_a_job_in_one_plac
     found = client("s3").list_objects_v2(Bucket=connection.bucket, Prefix=f"runs/{name}/")
     keys = {each["Key"].removeprefix(f"runs/{name}/") for each in found["Contents"]}
     assert {"input/code/train_nn.py", "output/model.tar.gz"} <= keys
-    assert sum(key.startswith("tensorboard-output/events.out.tfevents") for key in keys) == 1
+    events = [key for key in keys if key.startswith("tensorboard-output/events.out.tfevents")]
+    assert len(events) == 2  # the curves, and the hyperparameters
     told = run.request["with_tensorboard_output_config"]["tensorboard_output_config"]
     assert told.local_path == "/opt/ml/output/tensorboard"
 

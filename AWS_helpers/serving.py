@@ -222,10 +222,11 @@ def _ready(session: Session, name: str, config: str) -> Endpoint:
 
     After an update that has failed, an endpoint has its old configuration again.
     """
-    while (found := session.client("sagemaker").describe_endpoint(EndpointName=name)) and (
-        found["EndpointStatus"] in ("Creating", "Updating")
-    ):
+    api = session.client("sagemaker")
+    found = api.describe_endpoint(EndpointName=name)
+    while found["EndpointStatus"] in ("Creating", "Updating"):
         pause()
+        found = api.describe_endpoint(EndpointName=name)
     if (found["EndpointStatus"], found["EndpointConfigName"]) != ("InService", config):
         raise LessonError(f"{name}: {found.get('FailureReason', found['EndpointStatus'])}")
     return _endpoint(session, name)

@@ -214,7 +214,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         replica = find_replicas(os.environ)
         gpus = count_gpus(flags.device)
         if gpus > 1 and "LOCAL_RANK" not in os.environ:  # else torchrun has started this process
-            return start_one_process_for_each_gpu(gpus, replica, flags)
+            words = sys.argv[1:] if arguments is None else arguments
+            return start_one_process_for_each_gpu(gpus, replica, flags, arguments=words)
         with callers_settings():
             train_model(flags, replica)
     except (Refused, KeyboardInterrupt, MemoryError, RuntimeError) as problem:
@@ -792,7 +793,9 @@ def share_layers(model: nn.Module, replica: Replica) -> nn.Module:
     return shared
 
 
-def start_one_process_for_each_gpu(gpus: int, replica: Replica, flags: argparse.Namespace) -> int:
+def start_one_process_for_each_gpu(
+    gpus: int, replica: Replica, flags: argparse.Namespace, *, arguments: Sequence[str]
+) -> int:
     """Hand over to torchrun, which starts and watches the replicas of this machine."""
     words = ["--nproc_per_node", str(gpus)]
     attempts = 1
@@ -807,7 +810,7 @@ def start_one_process_for_each_gpu(gpus: int, replica: Replica, flags: argparse.
     threads = max(1, torch.get_num_threads() // gpus)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # torchrun would take one, and warn
     for _ in range(attempts):
-        code = torchrun([*words, __file__, *sys.argv[1:]])
+        code = torchrun([*words, __file__, *arguments])
         if code >= 0 and code != RESTART:  # no replica was lost
             return code
     return end_without_the_others(flags)
@@ -1420,7 +1423,11 @@ def prepare_for_xla(optimizer: torch.optim.Optimizer) -> None:
     for group in optimizer.param_groups:
         if "capturable" in group:  # the number of steps in a tensor: else each one is compiled
             group["capturable"] = True
-    optimizer.register_step_post_hook(lambda *_: torch_xla.sync())
+
+    def compute(*_: object) -> None:
+        torch_xla.sync()
+
+    optimizer.register_step_post_hook(compute)
 
 
 @contextlib.contextmanager

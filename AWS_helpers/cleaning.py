@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import describe, serving
-from AWS_helpers.session import boto, client, current_session, refusals
+from AWS_helpers.describe import SageMaker
+from AWS_helpers.session import Session, refusals
 from lesson.services import cleaning
 from lesson.services.cleaning import Bucket, Thing
 from lesson.services.sessions import MARK
@@ -26,36 +27,40 @@ def cleanup(dry_run: bool = True) -> None:
     their versions.
     Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
+    cloud = describe.cloud()
+    session = cloud.session
     with refusals("cleaning up"):
-        bucket = _bucket()
-        others = [*_find_served(), *_pipelines(), *_groups()]
-        cleaning.cleanup(bucket, list(_jobs(bucket)), others, dry_run=dry_run)
+        bucket = _bucket(session)
+        others = [*_find_served(session), *_pipelines(session), *_groups(session)]
+        cleaning.cleanup(bucket, [*_jobs(cloud, bucket)], others, dry_run=dry_run)
 
 
-def _jobs(bucket: Bucket) -> Iterator[cleaning.Job]:
+def _jobs(cloud: SageMaker, bucket: Bucket) -> Iterator[cleaning.Job]:
     """Yield the lesson's jobs: those that write into the bucket, if connect() made it or a verb
     sent the job, which its tag tells.
     """
-    for job in describe.every():
-        spec = describe.spec(job)
-        if bucket.holds(spec.base) and (bucket.ours or _is_ours(describe.arn_of(job))):
-            yield cleaning.Job(spec, describe.status(job).state, partial(_delete_job, job))
+    session = cloud.session
+    for job in cloud.every():
+        spec = cloud.spec(job)
+        if bucket.holds(spec.base) and (bucket.ours or _is_ours(session, cloud.arn_of(job))):
+            delete = partial(_delete_job, cloud, job)
+            yield cleaning.Job(spec, cloud.status(job).state, delete)
 
 
-def _bucket() -> Bucket:
-    session = current_session()
-    tags = _tags(session.bucket)
+def _bucket(session: Session) -> Bucket:
+    tags = _tags(session)
     ours = tags is not None and tags.get(MARK) == "true"
-    bucket = boto().resource("s3").Bucket(session.bucket)
-    return Bucket(session.uri, tags is not None, ours, _objects, bucket.delete)
+    bucket = session.boto.resource("s3").Bucket(session.bucket)
+    objects = partial(_objects, session)
+    return Bucket(session.uri, tags is not None, ours, objects, bucket.delete)
 
 
-def _tags(bucket: str) -> dict[str, str] | None:
+def _tags(session: Session) -> dict[str, str] | None:
     """Return the bucket's tags; None if there is no such bucket."""
     from botocore.exceptions import ClientError
 
     try:
-        answer = client("s3").get_bucket_tagging(Bucket=bucket)
+        answer = session.client("s3").get_bucket_tagging(Bucket=session.bucket)
     except ClientError as refusal:
         code = refusal.response["Error"]["Code"]
         if code not in ("NoSuchTagSet", "NoSuchBucket"):
@@ -64,40 +69,42 @@ def _tags(bucket: str) -> dict[str, str] | None:
     return {tag["Key"]: tag["Value"] for tag in answer["TagSet"]}
 
 
-def _is_ours(arn: str) -> bool:
+def _is_ours(session: Session, arn: str) -> bool:
     """Tell whether something in the account has the tag of this session."""
-    answer = client("sagemaker").list_tags(ResourceArn=arn)
-    return {"Key": MARK, "Value": current_session().bucket} in answer["Tags"]
+    answer = session.client("sagemaker").list_tags(ResourceArn=arn)
+    return {"Key": MARK, "Value": session.bucket} in answer["Tags"]
 
 
-def _objects(prefix: str) -> Thing | None:
+def _objects(session: Session, prefix: str) -> Thing | None:
     """Return the objects with a prefix as one thing."""
-    session = current_session()
-    found = boto().resource("s3").Bucket(session.bucket).objects.filter(Prefix=prefix)
+    found = session.boto.resource("s3").Bucket(session.bucket).objects.filter(Prefix=prefix)
     sizes: list[Any] = [each.size for each in found]
     name = f"{len(sizes)} objects in {session.uri}/{prefix}, {sum(sizes) / 2**20:.1f} MiB"
     return Thing(name, found.delete) if sizes else None
 
 
-def _delete_job(job: Job) -> None:
+def _delete_job(cloud: SageMaker, job: Job) -> None:
     """Delete a job, and with a tuning job the training jobs that its trials were."""
-    trials = describe.trials_of(job) if describe.is_tuning(job) else []
+    trials = cloud.trials_of(job) if cloud.is_tuning(job) else []
     job.delete()
+    api = cloud.session.client("sagemaker")
     for trial in trials:
-        client("sagemaker").delete_training_job(TrainingJobName=trial["TrainingJobName"])
+        api.delete_training_job(TrainingJobName=trial["TrainingJobName"])
 
 
-def _find_served() -> Iterator[Thing]:
+def _find_served(session: Session) -> Iterator[Thing]:
     """Yield what serves models and has the lesson's tag: first what costs money."""
-    api = client("sagemaker")
+    api = session.client("sagemaker")
     for kind in ("endpoint", "endpoint_config", "model"):
         words = kind.title().replace("_", "")
         for page in api.get_paginator(f"list_{kind}s").paginate():
             for each in page[f"{words}s"]:
-                if each.get("EndpointStatus") == "Deleting" or not _is_ours(each[f"{words}Arn"]):
+                if each.get("EndpointStatus") == "Deleting" or not _is_ours(
+                    session, each[f"{words}Arn"]
+                ):
                     continue
                 name = each[f"{words}Name"]
-                cost = f" ({serving.costs_of(name)})" if kind == "endpoint" else ""
+                cost = f" ({serving.costs_of(session, name)})" if kind == "endpoint" else ""
                 delete = getattr(api, f"delete_{kind}")
                 yield Thing(
                     f"{kind.replace('_config', ' configuration')} {name}{cost}",
@@ -105,29 +112,29 @@ def _find_served() -> Iterator[Thing]:
                 )
 
 
-def _pipelines() -> Iterator[Thing]:
+def _pipelines(session: Session) -> Iterator[Thing]:
     """Yield the pipelines with the lesson's tag; the jobs of their steps are listed as jobs."""
-    api = client("sagemaker")
+    api = session.client("sagemaker")
     for page in api.get_paginator("list_pipelines").paginate():
         for each in page["PipelineSummaries"]:
-            if _is_ours(each["PipelineArn"]):
+            if _is_ours(session, each["PipelineArn"]):
                 name = each["PipelineName"]
                 yield Thing(f"pipeline {name}", partial(api.delete_pipeline, PipelineName=name))
 
 
-def _groups() -> Iterator[Thing]:
+def _groups(session: Session) -> Iterator[Thing]:
     """Yield the groups of model packages with the lesson's tag."""
-    pages = client("sagemaker").get_paginator("list_model_package_groups").paginate()
+    api = session.client("sagemaker")
+    pages = api.get_paginator("list_model_package_groups").paginate()
     for group in (each for page in pages for each in page["ModelPackageGroupSummaryList"]):
-        if _is_ours(group["ModelPackageGroupArn"]):
+        if _is_ours(session, group["ModelPackageGroupArn"]):
             name = group["ModelPackageGroupName"]
-            yield Thing(f"model package group {name}", partial(_delete_group, name))
+            yield Thing(f"model package group {name}", partial(_delete_group, api, name))
 
 
-def _delete_group(name: str) -> None:
+def _delete_group(api: Any, name: str) -> None:
     """Delete the versions of a group, and the group, which cannot go first."""
-    sagemaker = client("sagemaker")
-    pages = sagemaker.get_paginator("list_model_packages").paginate(ModelPackageGroupName=name)
+    pages = api.get_paginator("list_model_packages").paginate(ModelPackageGroupName=name)
     for version in [each for page in pages for each in page["ModelPackageSummaryList"]]:
-        sagemaker.delete_model_package(ModelPackageName=version["ModelPackageArn"])
-    sagemaker.delete_model_package_group(ModelPackageGroupName=name)
+        api.delete_model_package(ModelPackageName=version["ModelPackageArn"])
+    api.delete_model_package_group(ModelPackageGroupName=name)

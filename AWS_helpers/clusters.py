@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from AWS_helpers import images
@@ -12,7 +11,7 @@ from AWS_helpers.session import current_session
 from lesson.jobs import sending
 from lesson.machines import kubernetes
 from lesson.machines.kubernetes import Kind
-from lesson.services.sessions import learner
+from lesson.services.sessions import new_name
 
 
 def write_manifest(
@@ -40,7 +39,7 @@ def write_manifest(
     node_labels = {kubernetes.TYPE: machine}
     if spot:
         node_labels["eks.amazonaws.com/capacityType"] = "SPOT"
-    name = f"train-nn-{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    name = new_name("train")
     training = kubernetes.Training(
         name=name,
         image=kubernetes.image_or_refuse(container_uri or images.own()),

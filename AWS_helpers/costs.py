@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lesson import LessonError
 from lesson.money import costs
-from lesson.money.costs import LEFT_OUT, SPOT, Estimate, price, short_name
+from lesson.money.costs import Estimate, price, short_name
 from local_cloud import prices
 
 amazon = prices.amazon
@@ -34,16 +34,11 @@ def estimate_cost(
     is one, for what the table does not hold.
     """
     machine = machine_with(machine, gpu)
-    notes = [LEFT_OUT]
-    if region != REGION:
-        notes.append(f"Priced as in {REGION}; {region} may cost more.")
-    if spot:
-        notes.append(SPOT)
     return costs.estimate(
         (machine, price(MACHINES, machine, "instance type", page=PAGE)),
         replicas=replicas,
         hours=hours,
-        notes=notes,
+        notes=costs.notes(region, REGION, spot),
         increment=INCREMENT,
     )
 
@@ -56,14 +51,11 @@ def estimate_endpoint(
     They are billed as long as the endpoint is there, with or without requests. Raises PriceUnknown
     for an instance type that the table does not hold.
     """
-    notes = [LEFT_OUT]
-    if region != REGION:
-        notes.append(f"Priced as in {REGION}; {region} may cost more.")
     return costs.estimate(
         (machine, price(HOSTING, machine, "instance type", page=PAGE)),
         replicas=replicas,
         hours=hours,
-        notes=notes,
+        notes=costs.notes(region, REGION, spot=False),
         increment=INCREMENT,
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from AWS_helpers import jobs, vm
-from AWS_helpers.session import boto, current_session, refusals
+from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
 from lesson.jobs.request import Request
 
@@ -30,30 +30,30 @@ def write_job(request: Request, path: str = "job.json") -> str:
     checks the request against the service's model; the request is written down instead of sent. A
     name serves for one job: to send the file again, add `--training-job-name` and another one.
     """
-    region = current_session().region
+    session = current_session()
     if "run_instances" in request:
         service, call, body = "ec2", "run-instances", request["run_instances"]
         vm.upload_source(**request["upload_source"])
     else:
-        service, call, body = "sagemaker", "create-training-job", _body(request)
+        service, call, body = "sagemaker", "create-training-job", _body(session, request)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
     return shlex.join(
         [
-            *("aws", service, call, f"--region={region}"),
+            *("aws", service, call, f"--region={session.region}"),
             *("--cli-input-json", f"file://{path}"),  # one word with "=" is not understood
         ]
     )
 
 
-def _body(request: Request) -> Any:
+def _body(session: Session, request: Request) -> Any:
     """Return the body of CreateTrainingJob that the SDK would send for the request."""
     from sagemaker.core.utils.utils import SageMakerClient
 
     if "train" not in request or not CALLS.issuperset(request):  # it would be sent
         raise LessonError("this is no training job: give the request of train(..., dry_run=True)")
     # A client takes its session's handlers when it is made, and the SDK keeps its clients.
-    events = boto().events
+    events = session.boto.events
     events.register(EVENT, _stop)
     SageMakerClient.reset()
     try:

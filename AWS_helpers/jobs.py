@@ -9,16 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import images, spending, waiting
+from AWS_helpers import images, spending
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
-from AWS_helpers.session import boto, current_session, refusals, sagemaker
+from AWS_helpers.describe import SageMaker
+from AWS_helpers.session import Session, current_session, refusals
 from lesson import ROOT, LessonError
-from lesson.jobs import sending
+from lesson.jobs import sending, waiting
 from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
 from lesson.machines.this_machine import find_script
 from lesson.money import budget, costs
-from lesson.services.sessions import learner
+from lesson.services.sessions import learner, new_name
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import TrainingJob
@@ -66,26 +67,35 @@ def train(
     sending.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
     folder = find_script(code).parent if code else None
-    an_hour = partial(price, machine, replicas)
+    an_hour = partial(estimate_cost, machine, replicas=replicas, region=session.region)
     costs.state("SageMaker", an_hour, spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
     images.warn(image)
     request = training_request(
-        args, machine, replicas, spot=spot, torchrun=torchrun, image=image, code=folder
+        session,
+        args,
+        machine,
+        replicas=replicas,
+        spot=spot,
+        torchrun=torchrun,
+        image=image,
+        code=folder,
     )
     if dry_run:
         return request
-    budget.require(an_hour, budget.HOUR, spending.estimate_spending)
-    run = waiting.run_of(send(request), request)
-    return waiting.follow(run) if wait else run
+    cloud = SageMaker(session)
+    budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, cloud))
+    run = waiting.run_of(cloud, send(request), request)
+    return waiting.follow(cloud, run) if wait else run
 
 
 def training_request(
+    session: Session,
     args: Mapping[str, Any],
     machine: str,
-    replicas: int,
     *,
+    replicas: int,
     spot: bool,
     torchrun: bool,
     image: str,
@@ -96,9 +106,8 @@ def training_request(
     from sagemaker.train.distributed import Torchrun
 
     flags, data = channels(args)
-    session, now = current_session(), datetime.now()
     # What a job keeps for after a stop: its own name is not known before it is sent.
-    stops = f"{session.uri}/runs/train-nn-{learner()}-{now:%Y%m%d-%H%M%S-%f}/checkpoints"
+    stops = f"{session.uri}/runs/{new_name('train')}/checkpoints"
     events = None
     if written := args.get("tensorboard_dir"):
         events = configs.TensorBoardOutputConfig(
@@ -107,8 +116,10 @@ def training_request(
     request = Request(
         {
             "ModelTrainer": {
-                "base_job_name": f"train-nn-{learner()}-{now:%f}",  # the SDK adds date and time
+                # The SDK adds date and time.
+                "base_job_name": f"train-nn-{learner()}-{datetime.now():%f}",
                 **trainer(
+                    session,
                     flags=flags,
                     machine=machine,
                     replicas=replicas,
@@ -148,6 +159,7 @@ def training_request(
 
 
 def trainer(
+    session: Session,
     *,
     flags: Mapping[str, Any],
     machine: str,
@@ -174,9 +186,9 @@ def trainer(
         "stopping_condition": configs.StoppingCondition(
             max_runtime_in_seconds=seconds, max_wait_time_in_seconds=seconds if spot else None
         ),
-        "tags": tags(),
-        "role": current_session().role,
-        "sagemaker_session": sagemaker(),
+        "tags": tags(session),
+        "role": session.role,
+        "sagemaker_session": session.sagemaker,
     }
 
 
@@ -192,9 +204,8 @@ def send(request: Request) -> TrainingJob:
             events = copy_arguments(request["with_tensorboard_output_config"])
             trainer.with_tensorboard_output_config(**events)
         trainer.train(**copy_arguments(request["train"]))
-        return TrainingJob.get(
-            name_of_sent(trainer), session=boto(), region=current_session().region
-        )
+        boto = request["ModelTrainer"]["sagemaker_session"].boto_session
+        return TrainingJob.get(name_of_sent(trainer), session=boto, region=boto.region_name)
 
 
 def name_of_sent(trainer: ModelTrainer) -> str:
@@ -210,11 +221,11 @@ def name_of_sent(trainer: ModelTrainer) -> str:
 
 
 # ---- before a job is sent -----------------------------------------------------------------------
-def tags() -> list[Tag]:
+def tags(session: Session) -> list[Tag]:
     """Return what is put on jobs, so that cleanup() finds them."""
     from sagemaker.core.training.configs import Tag
 
-    return [Tag(key=key, value=value) for key, value in current_session().tags.items()]
+    return [Tag(key=key, value=value) for key, value in session.tags.items()]
 
 
 def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -230,8 +241,3 @@ def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
             "quotes, so a flag can hold none; choose a value without"
         )
     return {**args, **files}, data
-
-
-def price(machine: str, replicas: int) -> costs.Estimate:
-    """Return what an hour of these instances costs in the session's region."""
-    return estimate_cost(machine, replicas=replicas, region=current_session().region)

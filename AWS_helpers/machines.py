@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lesson import LessonError
 from lesson.money import costs
-from lesson.money.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price, short_name
+from lesson.money.costs import Estimate, Increment, Price, price, short_name
 
 REGION = "us-east-1"  # of the prices
 PAGE = "https://aws.amazon.com/ec2/pricing/on-demand/"
@@ -100,14 +100,9 @@ def estimate_vm(
 
     Raises PriceUnknown for an instance type that the table does not hold.
     """
-    notes = [LEFT_OUT]
-    if region != REGION:
-        notes.append(f"Priced as in {REGION}; {region} may cost more.")
-    if spot:
-        notes.append(SPOT)
     return costs.estimate(
         (machine, price(MACHINES, machine, "instance type", page=PAGE)),
         hours=hours,
-        notes=notes,
+        notes=costs.notes(region, REGION, spot),
         increment=INCREMENT,
     )

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import pipeline_steps, spending
-from AWS_helpers.costs import MACHINE
-from AWS_helpers.jobs import channels, price
-from AWS_helpers.session import boto, client, current_session, refusals
+from AWS_helpers.costs import MACHINE, estimate_cost
+from AWS_helpers.describe import SageMaker
+from AWS_helpers.jobs import channels
+from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
 from lesson.jobs import sending
 from lesson.jobs.request import Request
@@ -57,8 +58,10 @@ def pipeline(
     from sagemaker.core.workflow.parameters import ParameterFloat, ParameterInteger
     from sagemaker.core.workflow.pipeline_context import PipelineSession
 
-    _check(args, table)
-    session = PipelineSession(boto_session=boto(), default_bucket=current_session().bucket)
+    sending.check_pipeline(args, table)
+    channels(args)  # refuses a flag that the SDK cannot hand on
+    own = current_session()
+    session = PipelineSession(boto_session=own.boto, default_bucket=own.bucket)
     least = ParameterFloat("BetterThan", better_than)
     parameters: list[Any] = [least]
     if isinstance(args.get("epochs"), int):
@@ -93,25 +96,27 @@ def run_pipeline(
     that fails.
     """
     session = current_session()
-    an_hour = partial(price, definition.machine, 1)  # its steps run one after the other
+    # Its steps run one after the other.
+    an_hour = partial(estimate_cost, definition.machine, region=session.region)
     costs.state("SageMaker", an_hour, spot=False)
     print("while a step runs; a step whose result is reused costs nothing")
     request = Request(
         {
-            "upsert": {"role_arn": session.role, "tags": _tags()},
+            "upsert": {"role_arn": session.role, "tags": session.tag_list},
             "start": {"parameters": dict(parameters or {})},
         },
         clients={"upsert": "definition.pipeline", "start": "definition.pipeline"},
     )
     if dry_run:
         return request
-    budget.require(an_hour, budget.HOUR, spending.estimate_spending)
+    spent = partial(spending.estimate_spending, SageMaker(session))
+    budget.require(an_hour, budget.HOUR, spent)
     with (
         sending.explain_interrupts(),
         refusals(f"sending the pipeline {definition.name}"),
         _quiet(),
     ):
-        _make_group(definition.group)
+        _make_group(session, definition.group)
         definition.pipeline.upsert(**request["upsert"])
         execution: PipelineExecution = definition.pipeline.start(**request["start"])
     return follow(execution) if wait else execution
@@ -176,26 +181,13 @@ def _pipeline(
     return found
 
 
-def _check(args: Mapping[str, Any], table: str | Path) -> None:
-    if not Path(table).is_file():
-        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
-    for name in ("train", "val", "model_dir"):
-        if name in args:
-            raise LessonError(f"the pipeline sets {name} itself; leave it out of args")
-    channels(args)  # refuses a flag that the SDK cannot hand on
-
-
-def _tags() -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in current_session().tags.items()]
-
-
-def _make_group(name: str) -> None:
+def _make_group(session: Session, name: str) -> None:
     """Make the group of model packages with our tag, so that cleanup() finds it."""
-    api = client("sagemaker")
+    api = session.client("sagemaker")
     known = api.list_model_package_groups(NameContains=name, MaxResults=100)
     groups = known["ModelPackageGroupSummaryList"]
     if name not in [group["ModelPackageGroupName"] for group in groups]:
-        api.create_model_package_group(ModelPackageGroupName=name, Tags=_tags())
+        api.create_model_package_group(ModelPackageGroupName=name, Tags=session.tag_list)
 
 
 def _reason(execution: PipelineExecution) -> str:

@@ -53,17 +53,18 @@ def train(
     from sagemaker.mlops.workflow.steps import TrainingStep
     from sagemaker.train import ModelTrainer
 
+    own = current_session()
     files = {name: f"{CHANNELS}/{name}/{name}_data.npz" for name in ("train", "val")}
     trainer = ModelTrainer(
-        training_image=images.image_for(machine, current_session().region),
+        training_image=images.image_for(machine, own.region),
         source_code=configs.SourceCode(source_dir=str(FOLDER), entry_script=SCRIPT),
         hyperparameters={**args, **files},
         compute=configs.Compute(instance_type=machine, instance_count=1),
         stopping_condition=configs.StoppingCondition(max_runtime_in_seconds=DAY),
         input_s3_key_prefix="pipelines",
-        output_data_config=configs.OutputDataConfig(s3_output_path=f"{current_session().uri}/runs"),
-        tags=tags(),
-        role=current_session().role,
+        output_data_config=configs.OutputDataConfig(s3_output_path=f"{own.uri}/runs"),
+        tags=tags(own),
+        role=own.role,
         sagemaker_session=session,
     ).with_metric_definitions(
         [configs.MetricDefinition(name=name, regex=regex) for name, regex in METRICS.items()]
@@ -108,14 +109,15 @@ def register(session: PipelineSession, judged: ProcessingStep, group: str) -> Mo
     from sagemaker.core.workflow.functions import Join
     from sagemaker.mlops.workflow.model_step import ModelStep
 
-    with default_region():
+    own = current_session()
+    with default_region(own.region):
         from sagemaker.serve.model_builder import ModelBuilder
 
     builder = ModelBuilder(
         s3_model_data_url=Join(on="/", values=[_uri(judged, "packed"), "model.tar.gz"]),
-        image_uri=images.serving_image_for(MACHINE, current_session().region),
+        image_uri=images.serving_image_for(MACHINE, own.region),
         env_vars={"SAGEMAKER_PROGRAM": PROGRAM},
-        role_arn=current_session().role,
+        role_arn=own.role,
         sagemaker_session=session,
         dependencies={"auto": False},
         log_level=30,  # logging.WARNING
@@ -144,10 +146,10 @@ def register_if(accuracy: Any, least: Any, step: ModelStep) -> ConditionStep:
 def _processor(session: PipelineSession, machine: str) -> ScriptProcessor:
     from sagemaker.core.processing import ScriptProcessor
 
+    own = current_session()
     return ScriptProcessor(
-        role=current_session().role,
-        # It has pandas and scikit-learn.
-        image_uri=images.image_for(machine, current_session().region),
+        role=own.role,
+        image_uri=images.image_for(machine, own.region),  # it has pandas and scikit-learn
         command=["python3"],
         instance_type=machine,
         instance_count=1,
@@ -197,7 +199,7 @@ def _upload(*files: Path) -> str:
     found = hashlib.sha256()
     for path in files:
         found.update(path.read_bytes())
-    folder = f"pipelines/{files[0].parent.name}-{found.hexdigest()[:12]}"
+    own, folder = current_session(), f"pipelines/{files[0].parent.name}-{found.hexdigest()[:12]}"
     for path in files:
-        send(path, current_session().bucket, f"{folder}/{path.name}")
-    return f"{current_session().uri}/{folder}"
+        send(own, path, f"{folder}/{path.name}")
+    return f"{own.uri}/{folder}"

@@ -6,27 +6,27 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import describe, images, spending
+from AWS_helpers import images, spending
 from AWS_helpers.costs import estimate_endpoint
+from AWS_helpers.describe import SageMaker
+from AWS_helpers.endpoints import instances_of
 from AWS_helpers.jobs import FOLDER
-from AWS_helpers.session import boto, client, current_session, refusals, sagemaker
+from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
 from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
 from lesson.jobs.watching import pause
 from lesson.money import budget
-from lesson.money.costs import Estimate, PriceUnknown
 from lesson.services import serving
-from lesson.services.sessions import learner
+from lesson.services.sessions import new_name
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import Endpoint, Model
 
-PROGRAM = "inference.py"  # Amazon's image calls its functions; serve_nn.py is beside it
+PROGRAM = "inference.py"  # Amazon's image calls its functions; what it imports is beside it
 JSON = "application/json"
 CALLS = ("create_model", "create_endpoint_config", "create_endpoint", "update_endpoint")  # of boto3
 FIRST = "AllTraffic"  # the variant of an endpoint that has one, as the SDK calls it
@@ -53,23 +53,24 @@ def deploy(
     start. Nobody has run it on the real service yet.
     """
     session = current_session()
+    cloud = SageMaker(session)
     package = run if isinstance(run, str) and run.startswith("arn:") else ""
-    uri = package or describe.spec(serving.require_trained(run).job).output
+    uri = package or cloud.spec(serving.require_trained(run).job).output
     serving.require_share(endpoint, traffic)
-    an_hour = partial(price, machine, replicas)
+    an_hour = partial(estimate_endpoint, machine, replicas, region=session.region)
     serving.state_price("SageMaker", an_hour)
     image = container_uri or images.serving_image_for(machine, session.region)
-    name = _new_name()
+    name = new_name("serve")
     old = str(getattr(endpoint, "endpoint_name", endpoint)) if endpoint else None
     variant = _variant(
         name if old else FIRST, name, machine, replicas=replicas, most=max_replicas, weight=traffic
     )
     with refusals(f"deploying {uri}"):
-        variants = [*(_variants(old, 100 - traffic) if old else []), variant]
+        variants = [*(_variants(session, old, 100 - traffic) if old else []), variant]
         made = (
-            _of_package(package, name)
+            _of_package(session, package, name)
             if package
-            else _registration(uri, name, machine, image=image)
+            else _registration(session, uri, name, machine=machine, image=image)
         )
         request = Request(
             {
@@ -77,24 +78,24 @@ def deploy(
                 "create_endpoint_config": {
                     "EndpointConfigName": name,
                     "ProductionVariants": variants,
-                    "Tags": _tags(),
+                    "Tags": session.tag_list,
                 },
-                **_endpoint_call(name, old),
+                **_endpoint_call(session, name, old),
             },
             clients=dict.fromkeys(CALLS, 'client("sagemaker")'),
         )
         if dry_run:
             return request
-        budget.require(an_hour, budget.DAY, spending.estimate_spending)
-        send(request)
-        return _ready(old or name, name)
+        budget.require(an_hour, budget.DAY, partial(spending.estimate_spending, cloud))
+        send(session, request)
+        return _ready(session, old or name, name)
 
 
-def send(request: Request) -> None:
+def send(session: Session, request: Request) -> None:
     """Send what deploy(..., dry_run=True) returned; the endpoint then starts its instances."""
-    api = client("sagemaker")
+    api = session.client("sagemaker")
     if "ModelBuilder" in request:
-        _build(request)
+        _build(session, request)
     else:
         api.create_model(**request["create_model"])
     api.create_endpoint_config(**request["create_endpoint_config"])
@@ -104,9 +105,9 @@ def send(request: Request) -> None:
         api.update_endpoint(**request["update_endpoint"])
 
 
-def _build(request: Request) -> Model:
+def _build(session: Session, request: Request) -> Model:
     """Pack the model with our program, and register it."""
-    with default_region():
+    with default_region(session.region):
         from sagemaker.serve import ModelBuilder
 
     builder = ModelBuilder(**copy_arguments(request["ModelBuilder"]))
@@ -121,14 +122,11 @@ def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | Non
     on. cleanup() deletes the model. Raises LessonError for a run without results.
     """
     session = current_session()
-    uri = describe.spec(serving.require_trained(run).job).output
+    uri = SageMaker(session).spec(serving.require_trained(run).job).output
     image = container_uri or images.serving_image_for(machine, session.region)
     with refusals(f"registering {uri}"):
-        return _build(Request(_registration(uri, _new_name(), machine, image=image)))
-
-
-def _new_name() -> str:
-    return f"serve-nn-{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+        calls = _registration(session, uri, new_name("serve"), machine=machine, image=image)
+        return _build(session, Request(calls))
 
 
 def _variant(
@@ -148,9 +146,9 @@ def _variant(
     return variant | {"ManagedInstanceScaling": {"Status": "ENABLED", **limits}}
 
 
-def _variants(endpoint: str, share: int) -> list[dict[str, Any]]:
+def _variants(session: Session, endpoint: str, share: int) -> list[dict[str, Any]]:
     """Return the variants of an endpoint as they stand, with a share of its requests in all."""
-    api = client("sagemaker")
+    api = session.client("sagemaker")
     found = api.describe_endpoint(EndpointName=endpoint)
     config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
     now = {each["VariantName"]: each for each in found["ProductionVariants"]}
@@ -165,7 +163,9 @@ def _variants(endpoint: str, share: int) -> list[dict[str, Any]]:
     ]
 
 
-def _registration(uri: str, name: str, machine: str, *, image: str) -> dict[str, dict[str, Any]]:
+def _registration(
+    session: Session, uri: str, name: str, *, machine: str, image: str
+) -> dict[str, dict[str, Any]]:
     """Return the calls that pack the model with our program, and register it."""
     from sagemaker.core.training.configs import SourceCode
 
@@ -175,44 +175,40 @@ def _registration(uri: str, name: str, machine: str, *, image: str) -> dict[str,
             "s3_model_data_url": uri,
             "source_code": SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=PROGRAM),
             "instance_type": machine,
-            "role_arn": current_session().role,
-            "sagemaker_session": sagemaker(),
+            "role_arn": session.role,
+            "sagemaker_session": session.sagemaker,
             "dependencies": {"auto": False},
             "log_level": 30,  # logging.WARNING
         },
-        "build": {"model_name": name, "tags": _tags()},
+        "build": {"model_name": name, "tags": session.tag_list},
     }
 
 
-def _of_package(arn: str, name: str) -> dict[str, dict[str, Any]]:
+def _of_package(session: Session, arn: str, name: str) -> dict[str, dict[str, Any]]:
     """Return the call that makes a model of a package, which says itself what serves it."""
     create = {
         "ModelName": name,
         "Containers": [{"ModelPackageName": arn}],
-        "ExecutionRoleArn": current_session().role,
-        "Tags": _tags(),
+        "ExecutionRoleArn": session.role,
+        "Tags": session.tag_list,
     }
     return {"create_model": create}
 
 
-def _endpoint_call(name: str, endpoint: str | None) -> dict[str, dict[str, Any]]:
+def _endpoint_call(session: Session, name: str, endpoint: str | None) -> dict[str, dict[str, Any]]:
     """Return the call that has an endpoint serve a configuration: this one, or a new one."""
     if endpoint:
         return {"update_endpoint": {"EndpointName": endpoint, "EndpointConfigName": name}}
-    create = {"EndpointName": name, "EndpointConfigName": name, "Tags": _tags()}
+    create = {"EndpointName": name, "EndpointConfigName": name, "Tags": session.tag_list}
     return {"create_endpoint": create}
 
 
-def _tags() -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in current_session().tags.items()]
-
-
 @contextmanager
-def default_region() -> Iterator[None]:
+def default_region(region: str) -> Iterator[None]:
     """Have a default region, which the SDK's module needs when it is imported."""
     name = "AWS_DEFAULT_REGION"
     known = os.environ.get(name)
-    os.environ[name] = current_session().region
+    os.environ[name] = region
     try:
         yield
     finally:
@@ -221,24 +217,25 @@ def default_region() -> Iterator[None]:
             os.environ[name] = known
 
 
-def _ready(name: str, config: str) -> Endpoint:
+def _ready(session: Session, name: str, config: str) -> Endpoint:
     """Wait until the endpoint answers with this configuration; raise LessonError if it never will.
 
     After an update that has failed, an endpoint has its old configuration again.
     """
-    while (found := client("sagemaker").describe_endpoint(EndpointName=name)) and (
-        found["EndpointStatus"] in ("Creating", "Updating")
-    ):
+    api = session.client("sagemaker")
+    found = api.describe_endpoint(EndpointName=name)
+    while found["EndpointStatus"] in ("Creating", "Updating"):
         pause()
+        found = api.describe_endpoint(EndpointName=name)
     if (found["EndpointStatus"], found["EndpointConfigName"]) != ("InService", config):
         raise LessonError(f"{name}: {found.get('FailureReason', found['EndpointStatus'])}")
-    return _endpoint(name)
+    return _endpoint(session, name)
 
 
-def _endpoint(name: str) -> Endpoint:
+def _endpoint(session: Session, name: str) -> Endpoint:
     from sagemaker.core.resources import Endpoint
 
-    found: Any = Endpoint.get(name, session=boto(), region=current_session().region)
+    found: Any = Endpoint.get(name, session=session.boto, region=session.region)
     return found
 
 
@@ -249,36 +246,19 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
     is what deploy() returned, or its name. Raises LessonError with the index and the reason of each
     instance that is refused.
     """
-    current_session()
+    session = current_session()
     body = json.dumps({"instances": serving.as_list(instances)})
     with refusals("predicting"):
-        found = _endpoint(endpoint) if isinstance(endpoint, str) else endpoint
+        found = _endpoint(session, endpoint) if isinstance(endpoint, str) else endpoint
         answer = found.invoke(body=body, content_type=JSON, accept=JSON).body.read()
     return serving.whole_classes(json.loads(answer)["predictions"])
 
 
-def price(machine: str, replicas: int) -> Estimate:
-    """Return what an hour of these instances costs in the session's region."""
-    return estimate_endpoint(machine, replicas, region=current_session().region)
-
-
 # ---- what still bills ----------------------------------------------------------------------------
-def costs_of(endpoint: str) -> str:
+def costs_of(session: Session, endpoint: str) -> str:
     """Say what an endpoint's instances cost a day."""
-    api, words = client("sagemaker"), []
-    found = api.describe_endpoint(EndpointName=endpoint)
-    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
-    counts = {
-        each["VariantName"]: each.get("DesiredInstanceCount", 1)
-        for each in found.get("ProductionVariants", [])
-    }
-    for each in config["ProductionVariants"]:
-        machine, replicas = each["InstanceType"], counts.get(each["VariantName"], 0)
-        if not replicas:  # it has failed, or is not ready yet
-            continue
-        try:
-            cost = f"bills about {serving.per_day(price(machine, replicas))}"
-        except PriceUnknown:
-            cost = "bills by the hour"
+    words = []
+    for machine, replicas in instances_of(session.client("sagemaker"), endpoint):
+        cost = serving.billing(partial(estimate_endpoint, machine, replicas, region=session.region))
         words.append(f"{replicas} × {machine}, {cost}")
     return "; ".join(words) or "without an instance, bills nothing"

@@ -50,6 +50,25 @@ class Session:
         """Return what is put on jobs."""
         return {MARK: self.bucket}
 
+    @property
+    def tag_list(self) -> list[dict[str, str]]:
+        """Return the tags as boto3 takes them."""
+        return [{"Key": key, "Value": value} for key, value in self.tags.items()]
+
+    def client(self, service: str) -> Any:
+        """Return boto3's client of a service ("s3", "logs", "sagemaker") in the region."""
+        return _client(service, self.region)
+
+    @property
+    def boto(self) -> boto3.Session:
+        """Return boto3's session, for the classes of the SageMaker SDK that take one."""
+        return _boto(self.region)
+
+    @property
+    def sagemaker(self) -> SageMakerSession:
+        """Return the SageMaker SDK's session, which keeps what it uploads in the bucket."""
+        return _sagemaker(self.region, self.bucket)
+
 
 _session: Session | None = None
 
@@ -93,18 +112,8 @@ def current_session() -> Session:
 
 
 def client(service: str) -> Any:
-    """boto3's client of a service ("s3", "logs", "sagemaker") in the session's region."""
-    return _client(service, current_session().region)
-
-
-def boto() -> boto3.Session:
-    """boto3's session, for the classes of the SageMaker SDK that take one."""
-    return _boto(current_session().region)
-
-
-def sagemaker() -> SageMakerSession:
-    """Return the SageMaker SDK's session, which keeps what it uploads in the session's bucket."""
-    return _sagemaker(current_session().region, current_session().bucket)
+    """Return boto3's client of a service, as a printed request calls it."""
+    return current_session().client(service)
 
 
 @cache
@@ -191,7 +200,7 @@ def _check_region(region: str) -> None:
 
 
 def _make_bucket(session: Session) -> None:
-    s3 = _client("s3", session.region)
+    s3 = session.client("s3")
     with refusals(f"bucket {session.bucket}"):
         if lies := region_of(s3, session.bucket):
             if lies != session.region:

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from functools import partial
 
 from AWS_helpers.costs import estimate_cost, estimate_endpoint
-from AWS_helpers.listing import own_jobs
-from AWS_helpers.session import client, current_session, refusals
+from AWS_helpers.describe import SageMaker
+from AWS_helpers.endpoints import instances_of
+from AWS_helpers.session import Session, refusals
+from lesson.jobs.listing import own_jobs
 from lesson.money import budget
-from lesson.money.costs import PriceUnknown
 from lesson.services.sessions import MARK
 
 
-def estimate_spending() -> float:
+def estimate_spending(cloud: SageMaker) -> float:
     """Return the dollars of the session's jobs, and of its endpoints that are there now."""
-    return budget.of_jobs(own_jobs(), estimate_cost) + _endpoints()
+    return budget.of_jobs(own_jobs(cloud), estimate_cost) + _endpoints(cloud.session)
 
 
-def _endpoints() -> float:
-    dollars, api = 0.0, client("sagemaker")
-    tag = {"Key": MARK, "Value": current_session().bucket}
+def _endpoints(session: Session) -> float:
+    dollars, api = 0.0, session.client("sagemaker")
+    tag = {"Key": MARK, "Value": session.bucket}
     with refusals("listing the endpoints"):
         for page in api.get_paginator("list_endpoints").paginate():
             for each in page["Endpoints"]:
                 if tag in api.list_tags(ResourceArn=each["EndpointArn"])["Tags"]:
-                    hours = (datetime.now(UTC) - each["CreationTime"]).total_seconds() / 3600
-                    dollars += _variants(each["EndpointName"], max(budget.DAY, hours))
-    return dollars
-
-
-def _variants(endpoint: str, hours: float) -> float:
-    """Return the dollars of an endpoint's instances, as many as there are to be now."""
-    api = client("sagemaker")
-    found = api.describe_endpoint(EndpointName=endpoint)
-    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
-    counts = {
-        each["VariantName"]: each.get("DesiredInstanceCount", 1)
-        for each in found.get("ProductionVariants", [])
-    }
-    dollars = 0.0
-    for each in config["ProductionVariants"]:
-        if count := counts.get(each["VariantName"], 0):
-            try:
-                dollars += estimate_endpoint(each["InstanceType"], count, hours).usd
-            except PriceUnknown:
-                continue
+                    for machine, count in instances_of(api, each["EndpointName"]):
+                        price = partial(estimate_endpoint, machine, count)
+                        dollars += budget.of_endpoint(each["CreationTime"], price)
     return dollars

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import local_cloud
-from AWS_helpers.session import client, current_session, refusals
+from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
 from lesson.services.uploads import HowFar, name_objects
 
@@ -25,17 +26,18 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     found = name_objects(files, prefix)
     for path, name in found:
         with refusals(f"uploading {path}"):
-            send(path, session.bucket, name)
+            send(session, path, name)
     return [f"{session.uri}/{name}" for _, name in found]
 
 
-def send(path: Path, bucket: str, name: str) -> None:
-    """Send one file; a larger one goes in parts, and can be followed."""
+def send(session: Session, path: Path, name: str) -> None:
+    """Send one file to the session's bucket; a larger one goes in parts, and can be followed."""
+    s3 = session.client("s3")
     if path.stat().st_size <= CHUNK:
-        client("s3").upload_file(str(path), bucket, name)
+        s3.upload_file(str(path), session.bucket, name)
         return
     followed = _Followed(path)
-    client("s3").upload_file(str(path), bucket, name, Callback=followed)
+    s3.upload_file(str(path), session.bucket, name, Callback=followed)
     followed.finish()
 
 
@@ -55,10 +57,10 @@ def split(uri: str) -> tuple[str, str]:
     return bucket, name
 
 
-def read_text(uri: str) -> str | None:
+def read_text(session: Session, uri: str) -> str | None:
     """Return the text of an object; None if it is not there (yet)."""
     bucket, name = split(uri)
-    s3 = client("s3")
+    s3 = session.client("s3")
     try:
         answer = s3.get_object(Bucket=bucket, Key=name)
     except s3.exceptions.NoSuchKey:
@@ -72,24 +74,30 @@ def fetch(uri: str, folder: Path) -> Path:
 
     Of a model.tar.gz, what is in it. Raises LessonError for an archive that cannot be unpacked.
     """
+    return download(current_session(), uri, folder)
+
+
+def download(session: Session, uri: str, folder: Path) -> Path:
+    """Copy the files at a URI into a folder, as fetch() does."""
     folder.mkdir(parents=True, exist_ok=True)
+    s3 = session.client("s3")
     with refusals(f"fetching {uri}"):
         if uri.endswith(f"/{ARCHIVE}"):
-            return _unpack(uri, folder)
+            return _unpack(s3, uri, folder)
         bucket, prefix = split(uri.rstrip("/") + "/")
-        pages = client("s3").get_paginator("list_objects_v2")
+        pages = s3.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
             for found in page.get("Contents", []):
                 if name := found["Key"].removeprefix(prefix):
-                    client("s3").download_file(bucket, found["Key"], str(folder / name))
+                    s3.download_file(bucket, found["Key"], str(folder / name))
     return folder
 
 
-def _unpack(uri: str, folder: Path) -> Path:
+def _unpack(s3: Any, uri: str, folder: Path) -> Path:
     bucket, name = split(uri)
     with tempfile.TemporaryDirectory() as scratch:
         packed = Path(scratch, ARCHIVE)
-        client("s3").download_file(bucket, name, str(packed))
+        s3.download_file(bucket, name, str(packed))
         try:
             local_cloud.extract(packed, folder, shutil.disk_usage(folder).free)
         except local_cloud.LocalCloudError as problem:

@@ -1,84 +1,38 @@
-"""Read a tuning job's trials from the service, and follow them until it ends."""
+"""What a tuning job of SageMaker searches, and its trials, from the service's own answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from AWS_helpers import describe, waiting
-from AWS_helpers.describe import value_or_none
-from AWS_helpers.session import boto, current_session, refusals
-from lesson import target
-from lesson.jobs import results, states, studies, tuning, watching
+from AWS_helpers.failures import essence
+from AWS_helpers.fields import value_or_none
+from AWS_helpers.states import STATES
+from lesson.jobs import states, studies
+from lesson.jobs.cloud import Search
 from lesson.jobs.spec import Times
-from lesson.jobs.studies import Between, OneOf, Space, Study, Trial
-
-if TYPE_CHECKING:
-    from sagemaker.core.resources import TrainingJob
-
-    from AWS_helpers.describe import Tuning
+from lesson.jobs.studies import Between, OneOf, Space, Trial
 
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
 
 
-def study_of(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """Return the study that a tuning job is, and its trials, for which the service is asked."""
-    spec, now = describe.spec(job), describe.status(job)
-    config = job.hyper_parameter_tuning_job_config
+def search_of(config: Any, trials: Sequence[Mapping[str, Any]], base: str) -> Search:
+    """Return what a tuning job searches.
+
+    `config` is its HyperParameterTuningJobConfig, `trials` are its training jobs as the service
+    lists them, and `base` is the URI below which they write.
+    """
     objective = config.hyper_parameter_tuning_job_objective
     space = _space(config.parameter_ranges)
-    found = enumerate(describe.trials_of(job), 1)
-    trials = tuple(_trial(number, seen, space, base=spec.base) for number, seen in found)
-    hour = partial(waiting.estimate, spec)
-    return Study(
-        place=results.place(describe.SERVICE),
+    return Search(
         metric=objective.metric_name.replace(":", "_"),  # the name on Vertex AI, too
         goal=objective.type.lower(),
-        trials=trials,
         planned=int(config.resource_limits.max_number_of_training_jobs),
         space=space,
-        name=spec.name,
-        state=now.state,
-        service_state=now.word,
-        seconds=now.times.seconds(),
-        cost=watching.cost(hour, *(trial.seconds for trial in trials)),
-        job=job,
-        request=request,
+        trials=tuple(
+            _trial(number, seen, space, base=base) for number, seen in enumerate(trials, 1)
+        ),
     )
-
-
-def follow(job: Tuning, request: Mapping[str, Any]) -> Study:
-    """Show the trials until a tuning job ends; fetch the best trial's results."""
-
-    def look() -> Study:
-        describe.refresh(job)
-        return study_of(job, request)
-
-    name = describe.spec(job).name
-    with refusals(f"watching {name}"):
-        study = tuning.follow(look, watching.PAUSE[target()], trial_reason, name=name)
-        if not study.trials_with_result:
-            return study
-        best = waiting.complete(waiting.run_of(trial_job(study.best.name), request))
-        return replace(study, run=best)
-
-
-def trial_job(name: str) -> TrainingJob:
-    """Return the training job that a trial is."""
-    from sagemaker.core.resources import TrainingJob
-
-    found: TrainingJob = TrainingJob.get(name, session=boto(), region=current_session().region)
-    return found
-
-
-def trial_reason(trial: Trial) -> str:
-    """Say why a trial has no result: of a script that failed, its own words are in its log."""
-    job = trial_job(trial.name)
-    if describe.status(job).state == states.FAILED:
-        return describe.failure_reason(job)
-    return f"{trial.reason}. Its log: {describe.log_page(job)}"
 
 
 def _trial(number: int, seen: Mapping[str, Any], space: Space, *, base: str) -> Trial:
@@ -87,7 +41,7 @@ def _trial(number: int, seen: Mapping[str, Any], space: Space, *, base: str) -> 
     started = seen.get("TrainingStartTime")
     final = seen.get("FinalHyperParameterTuningJobObjectiveMetric", {})
     word = seen["TrainingJobStatus"]
-    state = describe.STATES[word]
+    state = STATES[word]
     if state == states.RUNNING and not started:
         state = states.QUEUED
     if seen.get("ObjectiveStatus") == "Failed" and state == states.SUCCEEDED:
@@ -100,7 +54,7 @@ def _trial(number: int, seen: Mapping[str, Any], space: Space, *, base: str) -> 
         values=studies.values(space, seen["TunedHyperParameters"]),
         result=final.get("Value"),
         seconds=Times(seen["CreationTime"], started, seen.get("TrainingEndTime")).machine_seconds(),
-        reason=describe.essence(seen.get("FailureReason", "")),
+        reason=essence(seen.get("FailureReason", "")),
         artefacts=f"{base}/{name}/output/model.tar.gz",
     )
 

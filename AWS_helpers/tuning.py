@@ -9,16 +9,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from AWS_helpers import images, spending, studies
-from AWS_helpers.costs import MACHINE, machine_with
-from AWS_helpers.jobs import channels, price, trainer
-from AWS_helpers.session import current_session, refusals
+from AWS_helpers import images, spending
+from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
+from AWS_helpers.describe import SageMaker
+from AWS_helpers.jobs import channels, trainer
+from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
-from lesson.jobs import sending, tuning
+from lesson.jobs import sending, tuning, waiting
 from lesson.jobs.request import Request, Result, copy_arguments
 from lesson.jobs.studies import Between, OneOf, Space, Study
-from lesson.money import budget
-from lesson.money.costs import Estimate
 from lesson.services.sessions import learner
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def tune(
     trials = _combinations(space, trials) if algorithm == "grid" else trials
     goal = tuning.goal_of(metric, goal)
     machine = machine_with(machine, gpu)
-    an_hour = partial(price, machine, replicas)
+    an_hour = partial(estimate_cost, machine, replicas=replicas, region=session.region)
     tuning.state_cost("SageMaker", an_hour, trials, parallel=parallel, spot=spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(machine, session.region)
@@ -85,22 +84,24 @@ def tune(
     objective = metric.replace("_", ":", 1)
     print(f"SageMaker reads {metric} out of the log of each trial, as {objective}")
     request = tuning_request(
-        args, space, objective=objective, goal=goal, algorithm=algorithm,
+        session, args, space, objective=objective, goal=goal, algorithm=algorithm,
         early_stopping=early_stopping, trials=trials, parallel=parallel,
         machine=machine, replicas=replicas, spot=spot, image=image,
     )  # fmt: skip
     if dry_run:
         return request
 
-    def hour_of_all() -> Estimate:
-        return tuning.times(an_hour(), min(trials, parallel))
-
-    budget.require(hour_of_all, budget.HOUR, spending.estimate_spending)
+    cloud = SageMaker(session)
+    spent = partial(spending.estimate_spending, cloud)
+    tuning.require_budget(an_hour, trials, parallel, spent=spent)
     job = send(request)
-    return studies.follow(job, request) if wait else studies.study_of(job, request)
+    if wait:
+        return waiting.follow_study(cloud, job, request)
+    return waiting.study_of(cloud, job, request)
 
 
 def tuning_request(
+    session: Session,
     args: Mapping[str, Any],
     space: Space,
     *,
@@ -119,7 +120,6 @@ def tuning_request(
     from sagemaker.core.training import configs
 
     flags, data = channels(args)
-    session = current_session()
     name = f"tune-nn-{learner()}-{datetime.now():%d%H%M%S%f}"
     folder = f"{session.uri}/runs/{name}"  # all that belongs to the study is stored below it
     return Request(
@@ -128,6 +128,7 @@ def tuning_request(
                 # Names no job here, but where the SDK puts the code.
                 "base_job_name": f"runs/{name}",
                 **trainer(
+                    session,
                     flags=flags,
                     machine=machine,
                     replicas=replicas,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 from AWS_helpers import spending, storage
+from AWS_helpers.describe import SageMaker
 from AWS_helpers.machines import MACHINE, choose, estimate_vm
-from AWS_helpers.session import client, current_session, refusals
+from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError, target
 from lesson.jobs import sending
 from lesson.jobs.request import Request
@@ -19,7 +18,7 @@ from lesson.jobs.runs import Run
 from lesson.jobs.spec import JobSpec
 from lesson.machines import vm
 from lesson.money import budget, costs
-from lesson.services.sessions import learner
+from lesson.services.sessions import new_name
 
 # Amazon's own images, by what the Parameter Store calls them: with NVIDIA's driver, and without.
 # https://docs.aws.amazon.com/dlami/latest/devguide/find-dlami-id.html
@@ -73,44 +72,34 @@ def train_on_vm(
     price = partial(estimate_vm, machine, region=session.region)
     costs.state("EC2", price, spot)
     sending.warn_of_stops(args, spot)
-    name = f"{vm.PREFIX}{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+    name = new_name("vm")
     base = f"{session.uri}/runs/{name}"
     rented = vm.Machine(name, base, args, count, hours, "boto3", COPY, "shutdown -h now")
-    request = vm_request(rented, machine, zone, spot=spot, profile=profile)
+    request = vm_request(session, rented, machine, zone=zone, spot=spot, profile=profile)
     if dry_run:
         return request
-    budget.require(price, budget.HOUR, spending.estimate_spending)
-    spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
-    run = Run("EC2", str(spec), None, None, None, rented.results, request=request)
+    cloud = SageMaker(session)
+    budget.require(price, budget.HOUR, partial(spending.estimate_spending, cloud))
     begun = time.time()
     with refusals("starting the machine"):
         upload_source(**request["upload_source"])
         if target() == "cloud":
-            client("ec2").run_instances(**request["run_instances"])
+            session.client("ec2").run_instances(**request["run_instances"])
         else:
             vm.run_here(rented)
-    run = replace(run, job=vm.Rented(rented, price, begun))
-    if target() == "local":
-        return wait_for(replace(run, place=f"{run.place} (this machine)"))
-    return wait_for(run) if wait else run
-
-
-def wait_for(run: Run) -> Run:
-    """Wait for the machine's end, and return the run with the results in the bucket.
-
-    Raises LessonError with the last lines of the machine's log if it has failed, or left nothing
-    when it must be off.
-    """
-    machine = run.job.machine
-    code = vm.wait_for_exit_code(run.job, partial(storage.read_text, machine.exit_code))
-    if code != "0":
-        raise vm.failure(machine, code, storage.read_text(f"{machine.base}/{vm.LOG}"))
-    copy = storage.fetch(machine.results, machine.folder)
-    return vm.complete(run, run.job, copy)
+    spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
+    run = vm.row("EC2", spec, vm.Rented(rented, price, begun), request=request)
+    return vm.wait_for(cloud, run) if wait or target() == "local" else run
 
 
 def vm_request(
-    rented: vm.Machine, machine: str, zone: str | None, *, spot: bool, profile: str
+    session: Session,
+    rented: vm.Machine,
+    machine: str,
+    *,
+    zone: str | None,
+    spot: bool,
+    profile: str,
 ) -> Request:
     """Return the calls that upload the code and start the machine; its script is written here.
 
@@ -120,8 +109,7 @@ def vm_request(
     script = rented.script().write()
     if (size := len(script.encode())) > LARGEST:
         raise LessonError(f"the start-up script has {size} bytes, and EC2 takes {LARGEST}")
-    tags = [{"Key": key, "Value": value} for key, value in current_session().tags.items()]
-    tags.append({"Key": "Name", "Value": rented.name})
+    tags = [*session.tag_list, {"Key": "Name", "Value": rented.name}]
     disk = {"VolumeSize": DISK_GB, "VolumeType": "gp3", "DeleteOnTermination": True}
     stops = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
     options: dict[str, Any] = {
@@ -154,4 +142,4 @@ def vm_request(
 def upload_source(uri: str) -> None:
     """Upload the folder with train_nn.py, packed, to an s3:// URI."""
     bucket, name = storage.split(uri)
-    client("s3").put_object(Bucket=bucket, Key=name, Body=vm.pack())
+    current_session().client("s3").put_object(Bucket=bucket, Key=name, Body=vm.pack())

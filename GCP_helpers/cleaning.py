@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from GCP_helpers import describe, serving
-from GCP_helpers.session import client, current_session, refusals
+from GCP_helpers.describe import VertexAI
+from GCP_helpers.session import Session, refusals
 from lesson.services import cleaning
 from lesson.services.cleaning import Bucket, Thing
 from lesson.services.sessions import MARK
@@ -27,61 +28,62 @@ def cleanup(dry_run: bool = True) -> None:
     there. Of a bucket that was there before, it is the jobs of train() and tune() and what they
     wrote. Raises LessonError, and deletes nothing, while one of these jobs runs.
     """
+    cloud = describe.cloud()
     with refusals("cleaning up"), _quiet_sdk():
-        bucket = _bucket()
-        cleaning.cleanup(bucket, list(_jobs(bucket)), _find_labelled(), dry_run=dry_run)
+        bucket = _bucket(cloud.session)
+        jobs, others = [*_jobs(cloud, bucket)], _find_labelled(cloud.session)
+        cleaning.cleanup(bucket, jobs, others, dry_run=dry_run)
 
 
-def _jobs(bucket: Bucket) -> Iterator[cleaning.Job]:
+def _jobs(cloud: VertexAI, bucket: Bucket) -> Iterator[cleaning.Job]:
     """Yield the lesson's jobs: those that write into the bucket, if connect() made it or a verb
     sent the job, which its label tells.
     """
-    for job in describe.every():
-        spec = describe.spec(job)
-        if bucket.holds(spec.base) and (bucket.ours or _is_labelled(job)):
-            yield cleaning.Job(spec, describe.status(job).state, partial(_delete_job, job))
+    for job in cloud.every():
+        spec = cloud.spec(job)
+        if bucket.holds(spec.base) and (bucket.ours or _is_labelled(job, cloud.session)):
+            yield cleaning.Job(spec, cloud.status(job).state, partial(_delete_job, cloud, job))
 
 
-def _bucket() -> Bucket:
-    session = current_session()
-    found = client().lookup_bucket(session.bucket)
+def _bucket(session: Session) -> Bucket:
+    found = session.storage.lookup_bucket(session.bucket)
     ours = found is not None and found.labels.get(MARK) == "true"
-    bucket = client().bucket(session.bucket)
-    return Bucket(session.uri, found is not None, ours, _objects, bucket.delete)
+    bucket = session.storage.bucket(session.bucket)
+    objects = partial(_objects, session)
+    return Bucket(session.uri, found is not None, ours, objects, bucket.delete)
 
 
-def _objects(prefix: str) -> Thing | None:
+def _objects(session: Session, prefix: str) -> Thing | None:
     """Return the objects with a prefix as one thing."""
-    session = current_session()
-    bucket = client().bucket(session.bucket)
-    blobs = list(client().list_blobs(bucket, prefix=prefix))
+    bucket = session.storage.bucket(session.bucket)
+    blobs = list(session.storage.list_blobs(bucket, prefix=prefix))
     size = sum(blob.size for blob in blobs) / 2**20
     name = f"{len(blobs)} objects in {session.uri}/{prefix}, {size:.1f} MiB"
     return Thing(name, partial(bucket.delete_blobs, blobs)) if blobs else None
 
 
-def _is_labelled(job: Job) -> bool:
-    return bool(job.labels.get(MARK) == current_session().labels[MARK])
+def _is_labelled(job: Job, session: Session) -> bool:
+    return bool(job.labels.get(MARK) == session.labels[MARK])
 
 
-def _delete_job(job: Job) -> None:
+def _delete_job(cloud: VertexAI, job: Job) -> None:
     """Delete a job, and then the custom jobs behind it, which cannot go first."""
-    machines = list(describe.backing_jobs(job))
+    machines = list(cloud.backing_jobs(job))
     job.delete()
     for each in machines:
         each.delete()
 
 
-def _find_labelled() -> Iterator[Thing]:
+def _find_labelled(session: Session) -> Iterator[Thing]:
     """Yield the endpoints, the models, the Tensorboards and the pipelines with the lesson's label.
 
     Endpoints first: a model that is deployed cannot be deleted.
     """
     from google.cloud import aiplatform
 
-    label = f"labels.{MARK}={current_session().labels[MARK]}"
+    label = f"labels.{MARK}={session.labels[MARK]}"
     for endpoint in aiplatform.Endpoint.list(filter=label):
-        name = f"Endpoint {endpoint.display_name} ({serving.costs_of(endpoint)})"
+        name = f"Endpoint {endpoint.display_name} ({serving.costs_of(endpoint, session.region)})"
         yield Thing(name, partial(endpoint.delete, force=True))
     kinds: tuple[Any, ...] = (aiplatform.Model, aiplatform.Tensorboard)
     for kind in kinds:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from GCP_helpers import images
-from GCP_helpers.jobs import new_name
 from GCP_helpers.machines import accelerator_name, choose
 from GCP_helpers.session import current_session
 from lesson.jobs import sending
 from lesson.machines import kubernetes
 from lesson.machines.kubernetes import Kind
+from lesson.services.sessions import new_name
 
 
 def write_manifest(

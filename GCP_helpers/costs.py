@@ -6,7 +6,7 @@ from typing import Any
 
 from lesson import LessonError
 from lesson.money import costs
-from lesson.money.costs import LEFT_OUT, SPOT, Estimate, price, short_name
+from lesson.money.costs import Estimate, price, short_name
 from local_cloud import prices
 
 google = prices.google
@@ -38,11 +38,6 @@ def estimate_cost(
     demand, and the estimate says so. Raises LessonError for what Vertex AI does not have, and
     PriceUnknown, which is one, for what the table does not hold.
     """
-    notes = [LEFT_OUT]
-    if region != REGION:
-        notes.append(f"Priced as in {REGION}; {region} may cost more.")
-    if spot:
-        notes.append(SPOT)
     name = gpu and accelerator_type(gpu)
     return costs.estimate(
         (machine, price(MACHINES, machine, "machine", page=PAGE)),
@@ -50,7 +45,7 @@ def estimate_cost(
         gpu_count=gpu_count,
         replicas=replicas,
         hours=hours,
-        notes=notes,
+        notes=costs.notes(region, REGION, spot),
         increment=INCREMENT,
     )
 
@@ -63,14 +58,11 @@ def estimate_endpoint(
     They are billed as long as a model is deployed, with or without requests. Raises PriceUnknown
     for a machine that the table does not hold.
     """
-    notes = [LEFT_OUT]
-    if region != REGION:
-        notes.append(f"Priced as in {REGION}; {region} may cost more.")
     return costs.estimate(
         (machine, price(PREDICTION, machine, "machine", page=PAGE)),
         replicas=replicas,
         hours=hours,
-        notes=notes,
+        notes=costs.notes(region, REGION, spot=False),
         increment=INCREMENT,
     )
 

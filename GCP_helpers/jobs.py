@@ -7,22 +7,22 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import describe, images, spending, waiting
+from GCP_helpers import describe, images, spending
 from GCP_helpers.costs import accelerator_type, estimate_cost
+from GCP_helpers.describe import VertexAI
 from GCP_helpers.session import current_session, refusals
 from lesson import ROOT
-from lesson.jobs import sending
+from lesson.jobs import sending, waiting
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from lesson.jobs.states import FAILED
 from lesson.machines.this_machine import find_script, flags
 from lesson.money import budget, costs
-from lesson.services.sessions import learner
+from lesson.services.sessions import new_name
 
 if TYPE_CHECKING:
     from GCP_helpers.describe import Job
@@ -61,7 +61,9 @@ def train(
     session = current_session()
     sending.check_readable(args, "gs://", "/gcs/")
     folder = find_script(code).parent if code else FOLDER
-    an_hour = partial(price, machine, gpu, replicas, gpu_count=gpu_count)
+    an_hour = partial(
+        estimate_cost, machine, gpu, replicas, gpu_count=gpu_count, region=session.region
+    )
     costs.state("Vertex AI", an_hour, spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
@@ -93,9 +95,10 @@ def train(
     if dry_run:
         return request
 
-    budget.require(an_hour, budget.HOUR, spending.estimate_spending)
-    run = waiting.run_of(send(request), request)
-    return waiting.follow(run) if wait else run
+    cloud = VertexAI(session)
+    budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, cloud))
+    run = waiting.run_of(cloud, send(request), request)
+    return waiting.follow(cloud, run) if wait else run
 
 
 def send(request: Request) -> Job:
@@ -105,7 +108,7 @@ def send(request: Request) -> Job:
         try:
             job.submit(**request["submit"])
         except RuntimeError:  # a job that has failed by the time of the SDK's first look at it
-            if describe.status(job).state != FAILED:
+            if describe.cloud().status(job).state != FAILED:
                 raise
     sent: Job = job
     return sent
@@ -145,14 +148,3 @@ def tpu(machine: str) -> dict[str, Any]:
     """
     family, _, chips = machine.rpartition("-")
     return {"tpu_topology": TOPOLOGIES[chips]} if family in TPU_MACHINES else {}
-
-
-def price(machine: str, gpu: str | None, replicas: int, *, gpu_count: int) -> costs.Estimate:
-    """Return what an hour of these machines costs in the session's region."""
-    region = current_session().region
-    return estimate_cost(machine, gpu, replicas, gpu_count=gpu_count, region=region)
-
-
-def new_name(verb: str) -> str:
-    """Return a name for a job, by the learner and the time, so that no two are the same."""
-    return f"{verb}-nn-{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"

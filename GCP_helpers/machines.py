@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lesson import LessonError
 from lesson.money import costs
-from lesson.money.costs import LEFT_OUT, SPOT, Estimate, Increment, Price, price
+from lesson.money.costs import Estimate, Increment, Price, price
 
 # From SkyPilot's catalogue, version 8, which reads Google's own lists of machines and prices:
 # https://github.com/skypilot-org/skypilot-catalog, catalogs/v8/gcp/vms.csv, commit 006059e.
@@ -150,18 +150,13 @@ def estimate_vm(
 
     Raises PriceUnknown for what the table does not hold.
     """
-    notes = [LEFT_OUT]
-    if region != REGION:
-        notes.append(f"Priced as in {REGION}; {region} may cost more.")
-    if spot:
-        notes.append(SPOT)
     name = gpu and _require_accelerator(gpu)
     return costs.estimate(
         (machine, price(MACHINES, machine, "machine", page=PAGE)),
         gpu=(name, price(GPUS, name, "GPU", page=PAGE)) if name else None,
         gpu_count=gpu_count,
         hours=hours,
-        notes=notes,
+        notes=costs.notes(region, REGION, spot),
         increment=INCREMENT,
     )
 

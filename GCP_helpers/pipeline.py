@@ -7,22 +7,24 @@ import hashlib
 import io
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import serving, spending
-from GCP_helpers.costs import PIPELINE_RUN, TASK_MACHINE, estimate_cost
-from GCP_helpers.jobs import new_name
-from GCP_helpers.session import client, current_session, refusals
+from GCP_helpers import spending
+from GCP_helpers.costs import PIPELINE_RUN, TASK_MACHINE, estimate_cost, estimate_endpoint
+from GCP_helpers.describe import VertexAI
+from GCP_helpers.session import Session, current_session, refusals
 from GCP_helpers.storage import send
 from lesson import ROOT, LessonError, target
 from lesson.jobs import sending
 from lesson.jobs.request import Request
 from lesson.money import budget, costs
+from lesson.money.costs import Estimate
 from lesson.services.serving import state_price
+from lesson.services.sessions import new_name
 
 if TYPE_CHECKING:
     from google.cloud.aiplatform import PipelineJob
@@ -58,11 +60,7 @@ def pipeline(
     """
     from kfp import compiler  # type: ignore[import-untyped]
 
-    if not Path(table).is_file():
-        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
-    for name in ("train", "val", "model_dir"):
-        if name in args:
-            raise LessonError(f"the pipeline sets {name} itself; leave it out of args")
+    sending.check_pipeline(args, table)
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     compiler.Compiler().compile(_titanic(), str(file))
     return Definition(Path(file), Path(table), dict(args), better_than, machine)
@@ -87,14 +85,17 @@ def run_pipeline(
     from google.cloud.aiplatform import PipelineJob
 
     session = current_session()
-    _state_price(definition)
+    an_hour = partial(estimate_cost, TASK_MACHINE, region=session.region)
+    endpoint = partial(estimate_endpoint, definition.machine, 1, region=session.region)
+    _state_price(definition, an_hour, endpoint)
     code, table = _places(definition)
-    request = _request(definition, code, table, caching=caching)
+    request = _request(session, definition, code, table=table, caching=caching)
     if dry_run:
         return request
-    besides = partial(_besides, definition)
-    budget.require(_an_hour, budget.HOUR, spending.estimate_spending, also=besides)
-    bucket = client().bucket(session.bucket)
+    spent = partial(spending.estimate_spending, VertexAI(session))
+    besides = partial(_besides, definition, endpoint)
+    budget.require(an_hour, budget.HOUR, spent, also=besides)
+    bucket = session.storage.bucket(session.bucket)
     with refusals("uploading the code of the pipeline"):
         for path, name in _files():
             send(bucket.blob(f"{code}/{name}"), path)
@@ -148,11 +149,12 @@ def tasks(job: PipelineJob) -> dict[str, str]:
 
 
 # ---- the request ----------------------------------------------------------------------------
-def _request(definition: Definition, code: str, table: str, *, caching: bool | None) -> Request:
-    session = current_session()
+def _request(
+    session: Session, definition: Definition, code: str, *, table: str, caching: bool | None
+) -> Request:
     mounted = f"/gcs/{session.bucket}"  # where a task finds the bucket
     given = _parameters(
-        definition, f"{mounted}/{code}", f"{mounted}/{table}", place=_place(definition)
+        definition, f"{mounted}/{code}", f"{mounted}/{table}", place=_place(session, definition)
     )
     name = new_name("pipeline")
     return Request(
@@ -184,9 +186,8 @@ def _parameters(
     }
 
 
-def _place(definition: Definition) -> dict[str, Any]:
+def _place(session: Session, definition: Definition) -> dict[str, Any]:
     """Return where and how the model is deployed."""
-    session = current_session()
     return {
         "project": session.project,
         "region": session.region,
@@ -217,26 +218,23 @@ def _digest(*files: Path) -> str:
     return found.hexdigest()[:12]
 
 
-def _state_price(definition: Definition) -> None:
-    """Say before a pipeline is sent what it costs."""
-    hour = costs.dollars(_an_hour().usd_per_hour)
+def _state_price(
+    definition: Definition, an_hour: Callable[[], Estimate], endpoint: Callable[[], Estimate]
+) -> None:
+    """Say before a pipeline is sent what it costs; its tasks run one after the other."""
+    hour = costs.dollars(an_hour().usd_per_hour)
     here = "" if target() == "cloud" else "; here it costs nothing"
     print(
         f"on Vertex AI each task costs about {hour} an hour at list price, and the run"
         f" {costs.dollars(PIPELINE_RUN.usd)}{here}"
     )
     print(f"an endpoint, if the model is better than {definition.better_than}:", end=" ")
-    state_price("Vertex AI", lambda: serving.price(definition.machine, 1))
+    state_price("Vertex AI", endpoint)
 
 
-def _an_hour() -> costs.Estimate:
-    """Return what an hour of the tasks costs: they run one after the other."""
-    return estimate_cost(TASK_MACHINE, region=current_session().region)
-
-
-def _besides(definition: Definition) -> dict[str, float]:
+def _besides(definition: Definition, endpoint: Callable[[], Estimate]) -> dict[str, float]:
     """Return what a run costs besides its tasks: its fee, and the endpoint that it may deploy."""
-    a_day = budget.DAY * serving.price(definition.machine, 1).usd_per_hour
+    a_day = budget.DAY * endpoint().usd_per_hour
     return {
         "the run's fee": PIPELINE_RUN.usd,
         f"the first day of an endpoint on {definition.machine}": a_day,

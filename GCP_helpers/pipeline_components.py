@@ -79,7 +79,8 @@ def deploy(
 
     from google.cloud import aiplatform
 
-    shutil.copy(f"{code}/training/serve_nn.py", model.path)  # the program that answers
+    for program in ("serve_nn.py", "train_nn.py"):  # which answers, and defines the network
+        shutil.copy(f"{code}/training/{program}", model.path)
     aiplatform.init(project=place["project"], location=place["region"])
     registered = aiplatform.Model.upload(
         display_name="titanic",

@@ -6,30 +6,31 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from GCP_helpers import describe, images, spending
+from GCP_helpers import images, spending
 from GCP_helpers.costs import estimate_endpoint
-from GCP_helpers.jobs import new_name
-from GCP_helpers.session import client, current_session, refusals
+from GCP_helpers.describe import VertexAI
+from GCP_helpers.session import Session, current_session, refusals
 from GCP_helpers.storage import send, split
 from lesson.jobs.request import Request, Result
 from lesson.jobs.runs import Run
 from lesson.money import budget
-from lesson.money.costs import PriceUnknown
 from lesson.services import serving
+from lesson.services.sessions import new_name
 
 if TYPE_CHECKING:
     from google.cloud import aiplatform
 
-# A prediction container finds the model's folder in AIP_STORAGE_URI, with serve_nn.py beside the
+# A prediction container finds the model's folder in AIP_STORAGE_URI, with both programs beside the
 # model. So any image will do that has torch and google-cloud-storage: the one of the training, too.
 # Google's images for training have no HTTP server: the container installs one as it starts.
 START = """
 import os, runpy, subprocess, sys, tempfile
 from google.cloud.storage import Client
 bucket, _, folder = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
-program = Client().bucket(bucket).blob(folder.rstrip("/") + "/serve_nn.py")
 os.chdir(tempfile.mkdtemp())
-program.download_to_filename("serve_nn.py")
+for name in ("serve_nn.py", "train_nn.py"):
+    program = Client().bucket(bucket).blob(folder.rstrip("/") + "/" + name)
+    program.download_to_filename(name)
 try:
     import starlette, uvicorn
 except ImportError:
@@ -61,18 +62,19 @@ def deploy(
     """
     from google.cloud import aiplatform
 
-    current_session()
-    uri = describe.spec(serving.require_trained(run).job).output.rstrip("/")
+    session = current_session()
+    cloud = VertexAI(session)
+    uri = cloud.spec(serving.require_trained(run).job).output.rstrip("/")
     serving.require_share(endpoint, traffic)
-    an_hour = partial(price, machine, replicas)
+    an_hour = partial(estimate_endpoint, machine, replicas, region=session.region)
     serving.state_price("Vertex AI", an_hour)
     image = container_uri or images.image_for(None)
     images.warn(image)
     name = new_name("serve")
     request = Request(
         {
-            "Endpoint.create": {"display_name": name, "labels": current_session().labels},
-            "Model.upload": _registration(uri, name, image),
+            "Endpoint.create": {"display_name": name, "labels": session.labels},
+            "Model.upload": _registration(session, uri, name, image=image),
             "deploy": {
                 "endpoint": endpoint or Result("Endpoint.create"),
                 "deployed_model_display_name": name,
@@ -88,9 +90,9 @@ def deploy(
     if dry_run:
         return request
 
-    budget.require(an_hour, budget.DAY, spending.estimate_spending)
+    budget.require(an_hour, budget.DAY, partial(spending.estimate_spending, cloud))
     with refusals(f"deploying {uri}"):
-        _send_program(uri)
+        _send_program(session, uri)
         model = aiplatform.Model.upload(**request["Model.upload"])
         if not endpoint:
             endpoint = aiplatform.Endpoint.create(**request["Endpoint.create"])
@@ -106,32 +108,33 @@ def register(run: Run, *, container_uri: str | None = None) -> aiplatform.Model:
     """
     from google.cloud import aiplatform
 
-    current_session()
-    uri = describe.spec(serving.require_trained(run).job).output.rstrip("/")
+    session = current_session()
+    uri = VertexAI(session).spec(serving.require_trained(run).job).output.rstrip("/")
     image = container_uri or images.image_for(None)
     images.warn(image)
     with refusals(f"registering {uri}"):
-        _send_program(uri)
+        _send_program(session, uri)
         model: aiplatform.Model = aiplatform.Model.upload(
-            **_registration(uri, new_name("serve"), image)
+            **_registration(session, uri, new_name("serve"), image=image)
         )
     return model
 
 
-def _send_program(uri: str) -> None:
-    """Put the program that answers beside the model."""
-    bucket, name = split(f"{uri}/{serving.PROGRAM.name}")
-    send(client().bucket(bucket).blob(name), serving.PROGRAM)
+def _send_program(session: Session, uri: str) -> None:
+    """Put the program that answers beside the model, with the script that defines the network."""
+    for program in serving.PROGRAMS:
+        bucket, name = split(f"{uri}/{program.name}")
+        send(session.storage.bucket(bucket).blob(name), program)
 
 
-def _registration(uri: str, name: str, image: str) -> dict[str, Any]:
+def _registration(session: Session, uri: str, name: str, *, image: str) -> dict[str, Any]:
     """Return the arguments of Model.upload, which registers a model with our program."""
     return {
         "display_name": name,
         "artifact_uri": uri,
         "serving_container_image_uri": image,
         "serving_container_command": ["python3", "-c", START],
-        "labels": current_session().labels,
+        "labels": session.labels,
     }
 
 
@@ -151,21 +154,13 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
         return serving.whole_classes(found.predict(instances=asked).predictions)
 
 
-def price(machine: str, replicas: int) -> Any:
-    """Return what an hour of these machines costs in the session's region."""
-    return estimate_endpoint(machine, replicas, region=current_session().region)
-
-
 # ---- what still bills ----------------------------------------------------------------------------
-def costs_of(endpoint: aiplatform.Endpoint) -> str:
+def costs_of(endpoint: aiplatform.Endpoint, region: str) -> str:
     """Say what an endpoint's machines cost a day; nothing for one without a model."""
     words = []
     for each in endpoint.list_models():
         used = each.dedicated_resources
         machine, replicas = used.machine_spec.machine_type, int(used.min_replica_count)
-        try:
-            cost = f"bills about {serving.per_day(price(machine, replicas))}"
-        except PriceUnknown:
-            cost = "bills by the hour"
+        cost = serving.billing(partial(estimate_endpoint, machine, replicas, region=region))
         words.append(f"{replicas} × {machine}, {cost}")
     return "; ".join(words) or "without a model, bills nothing"

@@ -44,6 +44,11 @@ class Session:
         return f"gs://{self.bucket}"
 
     @property
+    def storage(self) -> storage.Client:
+        """Return the storage client of the project."""
+        return _client(self.project)
+
+    @property
     def labels(self) -> dict[str, str]:
         """Return what is put on jobs; a label's value may hold no dots, a bucket's name may."""
         return {MARK: self.bucket.replace(".", "_")}
@@ -96,11 +101,6 @@ def place() -> tuple[str, str]:
 def current_session() -> Session:
     """Return the session that connect() made; raise LessonError before that."""
     return sessions.require(_session)
-
-
-def client() -> storage.Client:
-    """Return the storage client of the session's project."""
-    return _client(current_session().project)
 
 
 @cache
@@ -173,7 +173,7 @@ def _check_region(region: str) -> None:
 
 
 def _make_bucket(session: Session) -> None:
-    store = _client(session.project)
+    store = session.storage
     with refusals(f"bucket {session.bucket}"):
         if store.lookup_bucket(session.bucket) is not None:
             return

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from functools import partial
 
 from GCP_helpers.costs import estimate_cost, estimate_endpoint
-from GCP_helpers.listing import own_jobs
-from GCP_helpers.session import current_session, refusals
+from GCP_helpers.describe import VertexAI
+from GCP_helpers.session import Session, refusals
+from lesson.jobs.listing import own_jobs
 from lesson.money import budget
-from lesson.money.costs import PriceUnknown
 from lesson.services.sessions import MARK
 
 
-def estimate_spending() -> float:
+def estimate_spending(cloud: VertexAI) -> float:
     """Return the dollars of the session's jobs, and of its endpoints that are there now."""
-    return budget.of_jobs(own_jobs(), estimate_cost) + _endpoints()
+    return budget.of_jobs(own_jobs(cloud), estimate_cost) + _endpoints(cloud.session)
 
 
-def _endpoints() -> float:
+def _endpoints(session: Session) -> float:
     from google.cloud import aiplatform
 
-    dollars, session = 0.0, current_session()
+    dollars = 0.0
     with refusals("listing the endpoints"):
         for endpoint in aiplatform.Endpoint.list(filter=f"labels.{MARK}={session.labels[MARK]}"):
-            hours = (datetime.now(UTC) - endpoint.create_time).total_seconds() / 3600
             for each in endpoint.list_models():
                 used = each.dedicated_resources
                 machine, replicas = used.machine_spec.machine_type, int(used.min_replica_count)
-                dollars += _dollars(machine, replicas, max(budget.DAY, hours))
+                price = partial(estimate_endpoint, machine, replicas)
+                dollars += budget.of_endpoint(endpoint.create_time, price)
     return dollars
-
-
-def _dollars(machine: str, replicas: int, hours: float) -> float:
-    try:
-        return estimate_endpoint(machine, replicas, hours).usd
-    except PriceUnknown:
-        return 0.0

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from GCP_helpers.session import client, current_session, refusals
+from GCP_helpers.session import Session, current_session, refusals
 from lesson.services.uploads import HowFar, name_objects
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     """
     session = current_session()
     found = name_objects(files, prefix)
-    bucket = client().bucket(session.bucket)
+    bucket = session.storage.bucket(session.bucket)
     for path, name in found:
         blob = bucket.blob(name)
         with refusals(f"uploading {path}"):
@@ -62,24 +62,29 @@ def split(uri: str) -> tuple[str, str]:
     return bucket, name
 
 
-def read_text(uri: str) -> str | None:
+def read_text(session: Session, uri: str) -> str | None:
     """Return the text of an object; None if it is not there (yet)."""
     from google.api_core.exceptions import NotFound
 
     bucket, name = split(uri)
     try:
-        text: str = client().bucket(bucket).blob(name).download_as_text()
+        text: str = session.storage.bucket(bucket).blob(name).download_as_text()
     except NotFound:
         return None
     return text
 
 
 def fetch(uri: str, folder: Path) -> Path:
-    """Copy the files that lie at a URI (not those in folders below it) into a folder."""
+    """Copy the files at a URI (not those in folders below it) into a folder, and return that."""
+    return download(current_session(), uri, folder)
+
+
+def download(session: Session, uri: str, folder: Path) -> Path:
+    """Copy the files at a URI into a folder, as fetch() does."""
     bucket, prefix = split(uri.rstrip("/") + "/")
     folder.mkdir(parents=True, exist_ok=True)
     with refusals(f"fetching {uri}"):
-        for blob in client().list_blobs(bucket, prefix=prefix, delimiter="/"):
+        for blob in session.storage.list_blobs(bucket, prefix=prefix, delimiter="/"):
             if name := blob.name.removeprefix(prefix):
                 blob.download_to_filename(str(folder / name))
     return folder

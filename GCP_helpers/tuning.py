@@ -8,16 +8,16 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from GCP_helpers import images, spending, studies
-from GCP_helpers.costs import accelerator_type
-from GCP_helpers.jobs import FOLDER, new_name, price
-from GCP_helpers.session import current_session, refusals
-from lesson.jobs import sending, tuning
+from GCP_helpers import images, spending
+from GCP_helpers.costs import accelerator_type, estimate_cost
+from GCP_helpers.describe import VertexAI
+from GCP_helpers.jobs import FOLDER
+from GCP_helpers.session import Session, current_session, refusals
+from lesson.jobs import sending, tuning, waiting
 from lesson.jobs.request import Request, Result
 from lesson.jobs.studies import Between, OneOf, Space, Study
 from lesson.machines.this_machine import flags
-from lesson.money import budget
-from lesson.money.costs import Estimate
+from lesson.services.sessions import new_name
 
 if TYPE_CHECKING:
     from google.cloud.aiplatform.gapic import CustomJobSpec, Scheduling, StudySpec
@@ -65,33 +65,37 @@ def tune(
     request alone, unsent: print it to read it. Raises LessonError for what cannot
     be sent, and NoResult, which is one, for a study none of whose trials came to a result.
     """
-    current_session()
+    session = current_session()
     sending.check_readable(args, "gs://", "/gcs/")
     tuning.check(space, args, trials=trials, parallel=parallel)
     tuning.check_algorithm(algorithm, [*ALGORITHMS], space, service="Vertex AI")
     goal = tuning.goal_of(metric, goal)
-    an_hour = partial(price, machine, gpu, replicas, gpu_count=gpu_count)
+    an_hour = partial(
+        estimate_cost, machine, gpu, replicas, gpu_count=gpu_count, region=session.region
+    )
     tuning.state_cost("Vertex AI", an_hour, trials, parallel=parallel, spot=spot)
     sending.warn_of_stops(args, spot)
     image = container_uri or images.image_for(gpu)
     images.warn(image)
     request = tuning_request(
-        args, space, metric=metric, goal=goal, algorithm=algorithm, early_stopping=early_stopping,
-        trials=trials, parallel=parallel, machine=machine, replicas=replicas, gpu=gpu,
-        gpu_count=gpu_count, spot=spot, image=image,
+        session, args, space, metric=metric, goal=goal, algorithm=algorithm,
+        early_stopping=early_stopping, trials=trials, parallel=parallel, machine=machine,
+        replicas=replicas, gpu=gpu, gpu_count=gpu_count, spot=spot, image=image,
     )  # fmt: skip
     if dry_run:
         return request
 
-    def hour_of_all() -> Estimate:
-        return tuning.times(an_hour(), min(trials, parallel))
-
-    budget.require(hour_of_all, budget.HOUR, spending.estimate_spending)
+    cloud = VertexAI(session)
+    spent = partial(spending.estimate_spending, cloud)
+    tuning.require_budget(an_hour, trials, parallel, spent=spent)
     job = send(request)
-    return studies.follow(job, request) if wait else studies.study_of(job, request)
+    if wait:
+        return waiting.follow_study(cloud, job, request)
+    return waiting.study_of(cloud, job, request)
 
 
 def tuning_request(
+    session: Session,
     args: Mapping[str, Any],
     space: Space,
     *,
@@ -115,7 +119,7 @@ def tuning_request(
     """
     from google.cloud.aiplatform.gapic import Scheduling, StudySpec
 
-    session, name = current_session(), new_name("tune")
+    name = new_name("tune")
     early = StudySpec.MedianAutomatedStoppingSpec(use_elapsed_duration=False)
     trial = {
         "display_name": name,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from GCP_helpers import spending, storage
-from GCP_helpers.jobs import new_name
+from GCP_helpers.describe import VertexAI
 from GCP_helpers.machines import accelerator_name, choose, estimate_vm
-from GCP_helpers.session import client, current_session, refusals
+from GCP_helpers.session import Session, current_session, refusals
 from lesson import LessonError, target
 from lesson.jobs import sending
 from lesson.jobs.request import Request
@@ -21,6 +20,7 @@ from lesson.jobs.runs import Run
 from lesson.jobs.spec import JobSpec
 from lesson.machines import vm
 from lesson.money import budget, costs
+from lesson.services.sessions import new_name
 
 API = "https://compute.googleapis.com/compute/v1"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -79,12 +79,11 @@ def train_on_vm(
     base = f"{session.uri}/runs/{name}"
     off = f"gcloud --quiet compute instances delete {name} --zone={zone} || shutdown -h now"
     rented = vm.Machine(name, base, args, count, hours, "google-cloud-storage", COPY, off)
-    request = vm_request(rented, machine, gpu, zone=zone, spot=spot)
+    request = vm_request(session, rented, machine, gpu=gpu, zone=zone, spot=spot)
     if dry_run:
         return request
-    budget.require(price, budget.HOUR, spending.estimate_spending)
-    spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
-    run = Run("Compute Engine", str(spec), None, None, None, rented.results, request=request)
+    cloud = VertexAI(session)
+    budget.require(price, budget.HOUR, partial(spending.estimate_spending, cloud))
     begun = time.time()
     with refusals("starting the machine"):
         upload_source(**request["upload_source"])
@@ -92,35 +91,26 @@ def train_on_vm(
             insert(**request["insert"])
         else:
             vm.run_here(rented)
-    run = replace(run, job=vm.Rented(rented, price, begun))
-    if target() == "local":
-        return wait_for(replace(run, place=f"{run.place} (this machine)"))
-    return wait_for(run) if wait else run
-
-
-def wait_for(run: Run) -> Run:
-    """Wait for the machine's end, and return the run with the results in the bucket.
-
-    Raises LessonError with the last lines of the machine's log if it has failed, or left nothing
-    when it must be off.
-    """
-    machine = run.job.machine
-    code = vm.wait_for_exit_code(run.job, partial(storage.read_text, machine.exit_code))
-    if code != "0":
-        raise vm.failure(machine, code, storage.read_text(f"{machine.base}/{vm.LOG}"))
-    copy = storage.fetch(machine.results, machine.folder)
-    return vm.complete(run, run.job, copy)
+    spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
+    run = vm.row("Compute Engine", spec, vm.Rented(rented, price, begun), request=request)
+    return vm.wait_for(cloud, run) if wait or target() == "local" else run
 
 
 def vm_request(
-    rented: vm.Machine, machine: str, gpu: str | None, *, zone: str, spot: bool
+    session: Session,
+    rented: vm.Machine,
+    machine: str,
+    *,
+    gpu: str | None,
+    zone: str,
+    spot: bool,
 ) -> Request:
     """Return the calls that upload the code and create the machine; its script is written here.
 
     https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert has the fields.
     """
-    url = f"{API}/projects/{current_session().project}/zones/{zone}/instances"
-    body = instance(rented, machine, gpu, zone=zone, spot=spot)
+    url = f"{API}/projects/{session.project}/zones/{zone}/instances"
+    body = instance(rented, machine, gpu=gpu, zone=zone, spot=spot, labels=session.labels)
     return Request(
         {
             "upload_source": {"uri": f"{rented.base}/{vm.SOURCE}"},
@@ -131,7 +121,13 @@ def vm_request(
 
 
 def instance(
-    rented: vm.Machine, machine: str, gpu: str | None, *, zone: str, spot: bool
+    rented: vm.Machine,
+    machine: str,
+    *,
+    gpu: str | None,
+    zone: str,
+    spot: bool,
+    labels: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the Instance that Compute Engine is asked for."""
     project, family = IMAGES[bool(gpu)]
@@ -143,7 +139,7 @@ def instance(
         "name": rented.name,
         "machineType": f"zones/{zone}/machineTypes/{machine}",
         **({"guestAccelerators": [accelerator]} if gpu else {}),
-        "labels": current_session().labels,
+        "labels": labels,
         "disks": [
             {
                 "boot": True,
@@ -182,7 +178,8 @@ def instance(
 def upload_source(uri: str) -> None:
     """Upload the folder with train_nn.py, packed, to a gs:// URI."""
     bucket, name = storage.split(uri)
-    client().bucket(bucket).blob(name).upload_from_string(vm.pack(), "application/gzip")
+    blob = current_session().storage.bucket(bucket).blob(name)
+    blob.upload_from_string(vm.pack(), "application/gzip")
 
 
 def insert(url: str, json: Mapping[str, Any]) -> None:

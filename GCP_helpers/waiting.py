@@ -1,27 +1,13 @@
-"""Wait for a job of Vertex AI: show how far it is until it ends, and fetch its results."""
+"""Wait for what was sent to Google, and fetch its results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
-from GCP_helpers import describe, storage
-from GCP_helpers.costs import estimate_cost
-from GCP_helpers.session import current_session, refusals
-from lesson import LessonError
-from lesson.jobs import results, watching
-from lesson.jobs.epochs import Epoch, epochs_in, epochs_of_results
+from GCP_helpers import describe
+from lesson.jobs import waiting
 from lesson.jobs.runs import Run
-from lesson.jobs.spec import JobSpec, JobStatus
-from lesson.jobs.states import CANCELLED, ENDED, RUNNING, STARTING, SUCCEEDED
-from lesson.machines.this_machine import new_folder
-from lesson.money.costs import Estimate
-
-if TYPE_CHECKING:
-    from GCP_helpers.describe import Job
-    from lesson.jobs.studies import Study
+from lesson.jobs.studies import Study
 
 
 @overload
@@ -37,111 +23,4 @@ def wait(run_or_job: Any) -> Run | Study:
     returned, or a tuning job, it shows the trials and returns the study. Interrupting it leaves
     the job running; call it again to watch the job again. Raises LessonError if the job fails.
     """
-    from GCP_helpers import studies, vm  # which use the functions below
-    from lesson.jobs.studies import Study
-    from lesson.machines.vm import Rented
-
-    current_session()
-    if isinstance(run_or_job, Run) and isinstance(run_or_job.job, Rented):
-        return vm.wait_for(run_or_job)
-    job = describe.job_of(run_or_job)
-    if describe.is_tuning(job):
-        request = run_or_job.request if isinstance(run_or_job, Study) else {}
-        return studies.follow(job, request)
-    return follow(run_or_job if isinstance(run_or_job, Run) else run_of(job, {}))
-
-
-def run_of(job: Job, request: Mapping[str, Any]) -> Run:
-    """Return the row of a job that has not ended."""
-    return results.row(describe.SERVICE, describe.spec(job), job, request=request)
-
-
-def follow(run: Run) -> Run:
-    """Show how far a run's job is until it ends, and complete its row."""
-    spec = describe.spec(run.job)
-    with watching.in_place(spec.name) as display, refusals(f"watching {spec.name}"):
-        shown = watching.follow(display, spec, looks_at(run.job), estimate=partial(estimate, spec))
-    run = complete(replace(run, interruptions=max(run.interruptions, shown.interruptions)))
-    if run.copy:
-        display.redraw(shown.with_epochs(epochs_of_results(run.copy)))
-    return run
-
-
-def complete(run: Run) -> Run:
-    """Return the row of a job that has ended, with its results; LessonError if it failed."""
-    spec, now = describe.spec(run.job), describe.status(run.job)
-    with refusals(f"reading how {spec.name} ended"):
-        machines = describe.backing_job(run.job)
-        times = describe.status(machines).times
-        if now.state not in (SUCCEEDED, CANCELLED):
-            raise LessonError(f"{spec.name} {now.state}. {describe.failure_reason(machines)}")
-    run = results.row_of_ended(run, spec, now, machines=times, estimate=partial(estimate, spec))
-    if now.state == CANCELLED or not run.artefacts:
-        return run
-    copy = storage.fetch(run.artefacts, new_folder("vertex-ai"))
-    return results.with_results(run, spec.name, times, copy=copy)
-
-
-def estimate(spec: JobSpec, hours: float) -> Estimate:
-    """Return what a job's machines cost in the session's region."""
-    return estimate_cost(
-        spec.machine,
-        spec.gpu,
-        spec.replicas,
-        hours=hours,
-        gpu_count=spec.gpu_count or 1,
-        region=current_session().region,
-    )
-
-
-# ---- each look at a job --------------------------------------------------------------------------
-class Stops:
-    """Counts how often a job that ran had to wait for machines again: the service does not say.
-
-    It says when a job first ran: one that waits and has that time was stopped, perhaps unseen.
-    """
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self.count = 0
-        self._ran = False
-
-    def note(self, state: str, started: bool = False) -> int:
-        """Return how many there were, now that the job is in this state; started: it has run."""
-        unseen = started and not self.count
-        self.count += state == STARTING and (self._ran or unseen)
-        self._ran = state == RUNNING or (self._ran and state != STARTING)
-        return self.count
-
-
-def looks_at(job: Job) -> Iterator[tuple[JobStatus, list[Epoch]]]:
-    """Yield what each look at a job shows, of its machines first, until it has ended."""
-    output, stops = describe.spec(job).output, Stops()
-
-    def look(at: Job) -> tuple[JobStatus, list[Epoch]]:
-        now = describe.status(at)
-        started = bool(now.times.started)
-        count = stops.note(now.state, started)
-        return replace(now, interruptions=count), epochs_at(output) if started and output else []
-
-    yield describe.status(job), []
-    machines = describe.backing_job(job)
-    while describe.is_pipeline(machines) and not _has_ended(job):
-        yield look(job)
-        watching.pause()
-        machines = describe.backing_job(job)
-    for each in (machines, job):
-        while not _has_ended(each):
-            yield look(machines)
-            watching.pause()
-    yield look(machines)
-
-
-def _has_ended(job: Job) -> bool:
-    describe.refresh(job)
-    return describe.status(job).state in ENDED
-
-
-def epochs_at(output: str) -> list[Epoch]:
-    """Return the epochs in the results that a job is writing."""
-    return epochs_in(storage.read_text(output + "history.csv") or "")
+    return waiting.wait(describe.cloud(), run_or_job)

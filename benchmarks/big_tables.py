@@ -46,7 +46,6 @@ def one_pass(kind: str, table: Any) -> float:
     """Return the seconds of one pass."""
     import torch
 
-    import train_nn as script
     from benchmarks import epochs
 
     training = epochs.ready_to_train(table, HIDDEN, BATCH)
@@ -55,10 +54,10 @@ def one_pass(kind: str, table: Any) -> float:
         for part in table.held.parts:
             part.X.sum()
     elif kind.endswith("-trained"):
-        script.train_epoch(training)
+        epochs.train_one_epoch(training)
     else:
-        for chunks, _ in table.steps(BATCH, torch.Generator().manual_seed(0)):
-            for _ in chunks:
+        for batch in table.batches(BATCH, torch.Generator().manual_seed(0)):
+            for _ in batch.pieces:
                 pass
     return time.perf_counter() - begun
 

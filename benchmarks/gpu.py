@@ -52,18 +52,10 @@ class Setting(NamedTuple):
     script: Path
     sizes: Sizes
     precisions: tuple[str, ...]  # that the script has
-    compiles: bool  # whether the script has --compile
 
 
 def script_step(
-    at: Setting,
-    features: int,
-    hidden: list[int],
-    batch: int,
-    steps: int,
-    precision: str,
-    *,
-    compiled: bool = False,
+    at: Setting, features: int, hidden: list[int], batch: int, steps: int, precision: str
 ) -> float:
     """Return the seconds of a step of the script, by its own history.csv."""
     table = at.folder / f"{features}-{batch}.npz"
@@ -72,8 +64,6 @@ def script_step(
     flags: dict[str, Any] = {"device": at.device, "hidden": command.comma(hidden)}
     if at.precisions:
         flags["precision"] = precision
-    if compiled:
-        flags["compile"] = "true"
     return command.epoch(at.script, table, batch_size=batch, **flags) / steps
 
 
@@ -97,10 +87,7 @@ def narrow(at: Setting) -> str:
     hidden, lines = [64, 32], []
     kinds = ("eager", "graph") if at.device == "cuda" else ("eager",)
     for batch, steps in at.sizes.steps.items():
-        script = partial(script_step, at, 7, hidden, batch, steps, "float32")
-        measures = {"train_nn.py": script}
-        if at.compiles:
-            measures["--compile true"] = partial(script, compiled=True)
+        measures = {"train_nn.py": partial(script_step, at, 7, hidden, batch, steps, "float32")}
         for kind in kinds:
             measures[kind] = partial(bare_step, at, kind, 7, hidden, batch, "float32")
         if importlib.util.find_spec("lightning"):
@@ -131,8 +118,6 @@ def wide(at: Setting) -> str:
         if precision in (at.precisions or PRECISIONS[:1]):
             script = partial(script_step, at, *shape, sizes.wide_steps, precision)
             measures["train_nn.py"] = script
-            if at.compiles:
-                measures["train_nn.py --compile true"] = partial(script, compiled=True)
         measures["eager loop"] = partial(bare_step, at, "eager", *shape, precision)
         measures["matrix product"] = partial(bare_step, at, "matmul", *shape, precision)
         say(f"{name(sizes)}, {sizes.batch} rows, {precision}: {', '.join(measures)} ...")
@@ -228,8 +213,7 @@ def main() -> None:
         sizes = SMALL if flags.small else LARGE
         help_text = output(str(script), "--help")
         precisions = PRECISIONS if "--precision" in help_text else ()
-        compiles = "--compile" in help_text
-        at = Setting(Path(folder), flags.device, script, sizes, precisions, compiles)
+        at = Setting(Path(folder), flags.device, script, sizes, precisions)
         sections = {"narrow": narrow, "wide": wide, "repeated": compare_repeats}
         for section in flags.only.split(","):
             print(sections[section](at), flush=True)

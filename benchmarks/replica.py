@@ -51,10 +51,10 @@ def train_nn(
     rank, replicas = (0, 1) if parallelism == "model" else place
     table = epochs.table_of(X, y, rank, replicas)
     training = epochs.ready_to_train(table, hidden, batch, script.Replica(*place))
-    script.train_epoch(training)  # Adam's state is made in the first step
+    epochs.train_one_epoch(training)  # Adam's state is made in the first step
     held: Any = script.describe_replicas(training)[rank]["bytes"]
     torch.set_num_threads(1)
-    return partial(script.train_epoch, training), held
+    return partial(epochs.train_one_epoch, training), held
 
 
 def matmul() -> None:

@@ -48,15 +48,14 @@ def median_rate(epoch: Callable[[], object]) -> float:
 
 
 def train_nn(batch: int) -> float:
-    """Time this project's script: one epoch is train_epoch(), with its shuffle."""
+    """Time this project's script: one epoch is train_one_epoch(), with its shuffle."""
     import torch
 
-    import train_nn as script
     from benchmarks import epochs
 
     X, y = (torch.from_numpy(array) for array in table())
     training = epochs.ready_to_train(epochs.table_of(X, y[:, None]), HIDDEN, batch)
-    return median_rate(partial(script.train_epoch, training))
+    return median_rate(partial(epochs.train_one_epoch, training))
 
 
 def scikit_learn(batch: int) -> float:

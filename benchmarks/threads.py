@@ -34,7 +34,6 @@ TURNS = 2
 def main() -> None:
     import torch
 
-    import train_nn
     from benchmarks import epochs
 
     micros = []
@@ -46,7 +45,7 @@ def main() -> None:
         seconds: list[float] = []
         while sum(seconds) < 0.5:
             begun = time.perf_counter()
-            train_nn.train_epoch(training)
+            epochs.train_one_epoch(training)
             seconds.append(time.perf_counter() - begun)
         micros.append(statistics.median(seconds) * 1e6)
     print(json.dumps(micros))

@@ -74,7 +74,7 @@ PACKAGES = {
     ),
     "script's replicas": Package(
         "training/train_nn.py", "tests/training", ("test_replicas.py", "test_sagemaker.py"),
-        ("find_", "own_rows"),
+        ("find_", "own_range"),
     ),
 }  # fmt: skip
 

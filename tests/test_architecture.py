@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 import local_cloud
-from testing.imports import imported, modules, names_imported
+from testing.imports import (
+    import_graph,
+    imported,
+    modules,
+    names_imported,
+    require_no_circle,
+)
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "local-cloud" / "src"
@@ -46,6 +52,19 @@ def test_the_others_use_what_the_local_cloud_names_and_nothing_else() -> None:
             assert inner <= named, path
 
 
+def test_no_module_of_the_lesson_and_its_helpers_imports_one_that_imports_it() -> None:
+    """One graph of all three, so that a circle through two of them is seen, too.
+
+    Without what a package itself imports: its functions for a notebook stand above the modules.
+    """
+    packages = ("lesson", "GCP_helpers", "AWS_helpers")
+    paths = [path for package in packages for path in (ROOT / package).rglob("*.py")]
+    ours = [path for path in paths if path.stem != "__init__" and not path.is_symlink()]
+    graph = import_graph(ours, ROOT)
+    assert "AWS_helpers.session" in graph["AWS_helpers.jobs"]
+    require_no_circle(graph)
+
+
 def test_where_is_what_names_files_that_are_there() -> None:
     """Those without a folder are in the package of the column that names them."""
     page = (ROOT / "instructors/where-is-what.md").read_text(encoding="utf-8")
@@ -66,7 +85,7 @@ def test_where_is_what_names_files_that_are_there() -> None:
 
 
 SCRIPT = ROOT / "training" / "train_nn.py"
-BESIDE = {"big_tables", "flat_adam", "shared_layers"}  # which the script takes, if they are there
+BESIDE = {"big_tables", "shared_layers"}  # which the script takes, if they are there
 
 
 @pytest.mark.parametrize(

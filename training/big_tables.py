@@ -30,11 +30,11 @@ Rows = tuple[Tensor, Tensor]  # X (rows, features) and y (rows, 1), float32, on 
 
 
 # ---- the table -----------------------------------------------------------------------------------
-class Step(NamedTuple):
+class Batch(NamedTuple):
     """What a replica trains on in one step."""
 
-    chunks: Iterable[Rows]  # of its own rows
-    rows: int  # of all replicas together
+    pieces: Iterable[Rows]  # of this replica's rows
+    size: int  # the rows of all replicas together
 
 
 @dataclass
@@ -63,20 +63,20 @@ class BigTable:
         """Return which rows of the whole table a replica has."""
         return self.ranges[rank]
 
-    def chunks(self) -> Iterator[Rows]:
+    def pieces(self) -> Iterator[Rows]:
         """Yield all own rows in order, a window at once."""
-        return self.held.chunks(self.window)
+        return self.held.pieces(self.window)
 
-    def steps(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Step]:
-        """Yield the steps of an epoch, in which each row takes part once."""
+    def batches(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Batch]:
+        """Yield the batches of an epoch, in which each row takes part once."""
         if batch_size >= self.rows:
-            yield Step(self.chunks(), self.rows)
+            yield Batch(self.pieces(), self.rows)
             return
         for order in self.orders(batch_size, shuffle):
-            if batch_size > self.window:  # then these are the rows of one step
-                yield Step(self.chunks_of_step(order), len(order))
+            if batch_size > self.window:  # then these are the rows of one batch
+                yield Batch(self.pieces_of_batch(order), len(order))
             else:
-                yield from self.steps_of_window(order, batch_size)
+                yield from self.batches_of_window(order, batch_size)
 
     def orders(self, batch_size: int, shuffle: torch.Generator) -> Iterator[Tensor]:
         """Yield the order of all rows in an epoch, the same on all replicas, window by window.
@@ -107,8 +107,8 @@ class BigTable:
             own |= (rows >= some.start) & (rows < some.stop)
         return own
 
-    def steps_of_window(self, order: Tensor, batch_size: int) -> Iterator[Step]:
-        """Yield the steps through the rows of a window, which are read together."""
+    def batches_of_window(self, order: Tensor, batch_size: int) -> Iterator[Batch]:
+        """Yield the batches of the rows of a window, which are read together."""
         batches = torch.split(order, batch_size)
         if self.replicas == 1:
             own, sizes = order, [len(batch) for batch in batches]
@@ -117,15 +117,15 @@ class BigTable:
             own = order[places]
             sizes = (places // batch_size).bincount(minlength=len(batches)).tolist()
         X, y = self.held.take(own)
-        steps = torch.split(X, sizes), torch.split(y, sizes)
-        for X_step, y_step, batch in zip(*steps, batches, strict=True):
-            yield Step([(X_step, y_step)], len(batch))
+        for X_batch, y_batch, batch in zip(X.split(sizes), y.split(sizes), batches, strict=True):
+            yield Batch([(X_batch, y_batch)] if len(X_batch) > 0 else [], len(batch))
 
-    def chunks_of_step(self, order: Tensor) -> Iterator[Rows]:
-        """Yield the own rows of a step that is larger than a window, whose order means nothing."""
+    def pieces_of_batch(self, order: Tensor) -> Iterator[Rows]:
+        """Yield the own rows of a batch that is larger than a window, whose order means nothing."""
         own = order[self.is_own(order)].sort().values
         for rows in torch.split(own, self.window):
-            yield self.held.take(rows)
+            if len(rows) > 0:
+                yield self.held.take(rows)
 
 
 @dataclass
@@ -136,9 +136,10 @@ class RowsInMemory:
     y: Tensor  # (own rows, 1)
     ranges: list[range]  # which rows of the whole table these are
 
-    def chunks(self, window: int) -> Iterator[Rows]:
+    def pieces(self, window: int) -> Iterator[Rows]:
         """Yield all rows in order, so many at once."""
-        yield from zip(torch.split(self.X, window), torch.split(self.y, window), strict=True)
+        if len(self.X) > 0:
+            yield from zip(torch.split(self.X, window), torch.split(self.y, window), strict=True)
 
     def take(self, rows: Tensor) -> Rows:
         """Return these rows of the whole table, in this order."""
@@ -170,7 +171,7 @@ class RowsInFiles:
     parts: list[Part]
     X: Tensor  # (0, features), on the device
 
-    def chunks(self, window: int) -> Iterator[Rows]:
+    def pieces(self, window: int) -> Iterator[Rows]:
         """Yield all rows in order, at most so many at once."""
         device = self.X.device
         for part in self.parts:
@@ -200,7 +201,7 @@ class RowsInFiles:
         X = torch.empty((rows, features), dtype=torch.float32, device=device)
         y = torch.empty((rows, 1), dtype=torch.float32, device=device)
         done = 0
-        for X_some, y_some in self.chunks(max(1, WINDOW // features)):
+        for X_some, y_some in self.pieces(max(1, WINDOW // features)):
             X[done : done + len(X_some)] = X_some
             y[done : done + len(X_some)] = y_some
             done += len(X_some)

@@ -2,6 +2,8 @@
 
     python serve_nn.py --model_dir runs/model --port 8080
 
+The network is that of train_nn.py, which must be in the same folder.
+
 Runs unchanged in a terminal, on Vertex AI (AIP_HTTP_PORT and other variables) and on SageMaker
 (/ping, /invocations; as the program of an archive: model_fn, input_fn, predict_fn, output_fn).
 Reads   model.pt, in which the fitted preparation travels as JSON
@@ -20,6 +22,7 @@ import csv
 import io
 import json
 import os
+import runpy
 import signal
 import socket
 import sys
@@ -47,20 +50,7 @@ class Refused(Exception):
     """
 
 
-# ---- 1. The network and its answers: change these with those of train_nn.py ----------------------
-def build_model(features: int, hidden: Sequence[int], seed: int) -> nn.Module:
-    """Return linear layers with ReLU between them; the output is a logit: above 0 means yes."""
-    torch.manual_seed(seed)  # every replica starts with the same weights
-    layers: list[nn.Module] = []
-    inputs = features
-    for width in hidden:
-        layers.append(nn.Linear(inputs, width))
-        layers.append(nn.ReLU())
-        inputs = width
-    layers.append(nn.Linear(inputs, 1))
-    return nn.Sequential(*layers)
-
-
+# ---- 1. The answers: change these if the network's outputs mean something else -------------------
 def answers_of(outputs: Tensor) -> Tensor:
     """Return the probability of class 1 for each row of the network's outputs."""
     return outputs[:, 0].sigmoid()
@@ -72,12 +62,22 @@ def describe(answer: float) -> dict[str, float]:
 
 
 # ---- 2. The model --------------------------------------------------------------------------------
+def build_network(features: int, hidden: Sequence[int]) -> nn.Module:
+    """Return the network of the train_nn.py that lies beside this file, with new weights."""
+    script = Path(__file__).resolve().with_name("train_nn.py")
+    if not script.exists():
+        raise Refused(f"{script} is missing; send train_nn.py with serve_nn.py")
+    build_model = runpy.run_path(str(script))["build_model"]
+    network: nn.Module = build_model(features, hidden, seed=0)
+    return network
+
+
 class Predictor:
     """A trained network and the preparation of its inputs."""
 
     def __init__(self, saved: dict[str, Any]) -> None:
         """Take what model.pt holds."""
-        self.network = build_model(saved["features"], saved["hidden"], seed=0).eval()
+        self.network = build_network(saved["features"], saved["hidden"]).eval()
         self.network.load_state_dict(saved["model"])
         self.width = int(saved["features"])
         weights = sum(weight.numel() for weight in self.network.parameters())

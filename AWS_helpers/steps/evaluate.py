@@ -13,7 +13,8 @@ from typing import Any
 
 ROOT = Path("/opt/ml/processing")
 PROGRAMS = ROOT / "input" / "training"  # the folder training/
-SERVES = ("inference.py", "serve_nn.py")  # what Amazon's image runs, in the archive's folder code/
+# What Amazon's image runs, in the archive's folder code/; train_nn.py defines the network.
+SERVES = ("inference.py", "serve_nn.py", "train_nn.py")
 
 
 def judge(folder: Path) -> dict[str, Any]:

@@ -34,16 +34,14 @@ missing = some(
 
 order = in_order(
     [
-        (
-            "B",
-            "A",
-            "killed after the old one is gone and before the new has its name, it has none.",
-        ),
         ("D", "B", "a name for what is not written yet."),
         ("D", "E", "nothing has been written yet that could be brought to the disk."),
         ("E", "B", "without power between these two, the name is on the disk, the content is not."),
     ],
-    {"C": "killed in the middle of that line, it leaves a half under the name of a whole."},
+    {
+        "A": "killed after that line, it leaves no checkpoint; renaming replaces the old one.",
+        "C": "killed in the middle of that line, it leaves a half under the name of a whole.",
+    },
     praise="Whenever the process is killed, a complete checkpoint has the final name.",
     advice="after each line, ask what is there if the machine goes away now.",
 )
@@ -96,8 +94,7 @@ folder = choice(
     "C",
     {
         "A": "the weights would be trained at two learning rates; the script looks before it does.",
-        "B": "then the checkpoint of the first run would be lost as soon as two newer ones are "
-        "there.",
+        "B": "then the checkpoint of the first run would be lost with the first one of the second.",
     },
     praise=("The script refuses, because somebody may still need the other training's checkpoint."),
     advice="which of the three could cost somebody days of work, or give a model that nobody "

@@ -68,11 +68,11 @@ rollout = in_order(
 
 
 def _judge_moved(endpoint: Any, new: str, service: Any) -> str:
-    if not hasattr(service, "refusals") or not isinstance(new, str):
+    if not hasattr(service, "cloud") or not isinstance(new, str):
         return "hand new and service to check(), as the cell of the exercise does."
     if not hasattr(endpoint, "list_models") or not hasattr(endpoint, "traffic_split"):
         return "the answer is the endpoint."
-    with service.refusals("asking for the endpoint"):
+    with service.cloud().refusals("asking for the endpoint"):
         models, split = {each.id for each in endpoint.list_models()}, endpoint.traffic_split
     if new not in models:
         return "the new version is gone: deploy it again, with its share of the requests."

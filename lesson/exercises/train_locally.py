@@ -104,11 +104,11 @@ flag = Exercise(
 
 
 FUNCTIONS = (
-    ("build_model", "the first one appends layer after layer, and returns the network."),
+    ("build_model", "the first one puts layer after layer into a list, and returns the network."),
     ("loss_of_each_row", "the second one compares outputs with y, and gives each row a loss."),
-    ("own_rows", "the third one gives a range of rows, from a rank and the number of replicas."),
-    ("add_up", "the fourth one is called between backward() and step(), and is in section 4."),
-    ("require_numbers", "the fifth one looks for missing values, and is in section 3."),
+    ("evaluate", "the third one calls model.eval(), and needs no gradients."),
+    ("add_up_gradients", "the fourth one is called between backward() and optimizer.step()."),
+    ("fit", "the fifth one trains epoch after epoch, and compares each with the best so far."),
 )
 
 
@@ -125,8 +125,8 @@ def _judge_functions(answer: str) -> str:
 functions = Exercise(
     str,
     _judge_functions,
-    "Each of the five functions is shorter than a screen; the rest of the file calls them.",
-    "the first two are in section 1, the third and the last in section 3, the fourth in section 4.",
+    "The story calls these five in every run, and each of them is shorter than a screen.",
+    "the first two are in section 1, the others in section 2, where the fourth one is only called.",
 )
 
 
@@ -167,7 +167,7 @@ own_copy = Exercise(
     _judge_own_copy,
     "Dropout acts while the script trains, and not while it evaluates: look for train() and "
     "eval().",
-    "the layers are appended in a loop of build_model(); add one more line to the loop.",
+    "a loop of build_model() adds a list of two layers for each width; put a third into the list.",
     kind="write",
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from lesson import LessonError
@@ -18,6 +19,15 @@ def check_readable(args: Mapping[str, Any], *places: str) -> None:
                 f"--{name} {value} names a file on this machine, which a job cannot read; "
                 f"upload({value!r}) returns the {places[0]} URI to use instead"
             )
+
+
+def check_pipeline(args: Mapping[str, Any], table: str | Path) -> None:
+    """Refuse a table that is not there, and flags that the lesson's pipelines set themselves."""
+    if not Path(table).is_file():
+        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
+    for name in ("train", "val", "model_dir"):
+        if name in args:
+            raise LessonError(f"the pipeline sets {name} itself; leave it out of args")
 
 
 def warn_of_stops(args: Mapping[str, Any], spot: bool) -> None:

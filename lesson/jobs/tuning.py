@@ -11,7 +11,7 @@ from lesson import LessonError
 from lesson.jobs import watching
 from lesson.jobs.states import CANCELLED, ENDED
 from lesson.jobs.studies import Between, NoResult, OneOf, Space, Study, Trial
-from lesson.money import costs
+from lesson.money import budget, costs
 from lesson.money.costs import Estimate, PriceUnknown, dollars
 from lesson.show.progress import Display
 
@@ -76,6 +76,13 @@ def state_cost(
         f"{dollars(trials * hour / 60)} in all; at most {dollars(trials * hour * LIMIT)}, if each "
         f"ran into its limit of {LIMIT} hours"
     )
+
+
+def require_budget(
+    one: Callable[[], Estimate], trials: int, parallel: int, *, spent: Callable[[], float]
+) -> None:
+    """Refuse a study that would exceed the budget; `one` estimates an hour of one trial."""
+    budget.require(lambda: times(one(), min(trials, parallel)), budget.HOUR, spent)
 
 
 def times(estimate: Estimate, count: int) -> Estimate:

@@ -15,8 +15,6 @@ from lesson.show.progress import Display, Progress
 
 # Seconds between two looks at a job; the local cloud answers when there is news.
 PAUSE = {"local": 0.1, "cloud": 2.0}
-NEWEST = 100  # jobs that list_jobs() shows
-SEEN = 1000  # jobs among which it looks for the session's; on SageMaker each costs a request
 
 
 def pause() -> None:

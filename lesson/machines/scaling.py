@@ -7,7 +7,6 @@ working alone: what else the computer does meanwhile, it does to all that is com
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import math
@@ -112,7 +111,7 @@ def time_case(script: ModuleType, case: Case, *, rank: int, replicas: int) -> di
     import torch.distributed as dist
 
     rows, hidden = case
-    everyone, part = range(replicas), len(script.own_rows(rows, rank, replicas))
+    everyone, part = range(replicas), len(script.own_range(rows, rank, replicas))
     steps = {  # what is timed, and on which of the replicas at the same time
         "alone": (step_of(script, rows, hidden), (0,)),
         "parts": (step_of(script, part, hidden), everyone),
@@ -145,25 +144,14 @@ def step_of(
     """Return the script's epoch of one step on so many rows, of which this replica has its own."""
     import torch
 
-    own = script.own_rows(rows, rank, replicas)
+    own = script.own_range(rows, rank, replicas)
     X = torch.randn(len(own), FEATURES)
     y = (X[:, :1] > 0).float()
     table = script.Table(X, y, own, rows, replicas, preparation="", digest="")
     model = script.build_model(FEATURES, hidden, seed=0)
-    weights = list(model.parameters())
-    run = script.Run(
-        flags=argparse.Namespace(batch_size=rows, precision="float32"),
-        replica=script.Replica(rank, replicas),
-        device=torch.device("cpu"),
-        train=table,
-        val=table,
-        model=model,
-        compiled=model,
-        gradients=script.join_gradients(weights),
-        optimizer=script.build_optimizer(weights, learning_rate=0.001),
-        shuffle=torch.Generator(),
-    )
-    return lambda: script.train_epoch(run)
+    optimizer = script.build_optimizer(list(model.parameters()), learning_rate=0.001)
+    shuffle = torch.Generator()
+    return lambda: script.train_one_epoch(model, optimizer, table, batch_size=rows, shuffle=shuffle)
 
 
 def exchange_of(script: ModuleType, weights: int, replicas: int) -> Callable[[], object]:

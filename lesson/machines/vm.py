@@ -14,11 +14,14 @@ import tarfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lesson import ROOT, LessonError
+from lesson import ROOT, LessonError, target
+from lesson.jobs.cloud import Cloud
 from lesson.jobs.runs import Run, read_metrics
+from lesson.jobs.spec import JobSpec
 from lesson.machines.this_machine import flags
 from lesson.money.costs import Estimate, PriceUnknown
 
@@ -180,6 +183,28 @@ class Rented:
     machine: Machine
     estimate: Callable[..., Estimate]  # what it costs, for `hours=` so many
     begun: float  # time.time()
+
+
+def row(service: str, spec: JobSpec, rented: Rented, *, request: Mapping[str, Any]) -> Run:
+    """Return the row of a machine that has been asked for."""
+    here = " (this machine)" if target() == "local" else ""
+    return Run(
+        f"{service}{here}", str(spec), None, None, None, spec.output, job=rented, request=request
+    )
+
+
+def wait_for(cloud: Cloud, run: Run) -> Run:
+    """Wait for the machine's end, and return the run with the results in the bucket.
+
+    Raises LessonError with the last lines of the machine's log if it has failed, or left nothing
+    when it must be off.
+    """
+    rented: Rented = run.job
+    machine = rented.machine
+    code = wait_for_exit_code(rented, partial(cloud.read_text, machine.exit_code))
+    if code != "0":
+        raise failure(machine, code, cloud.read_text(f"{machine.base}/{LOG}"))
+    return complete(run, rented, cloud.fetch(machine.results, machine.folder))
 
 
 def wait_for_exit_code(rented: Rented, read: Callable[[], str | None]) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from lesson import LessonError, target
@@ -135,6 +136,18 @@ def estimate_commitments(leaks: Iterable[Leak]) -> float:
             share = 1.0 if leak.kind == "endpoint" else HOUR / DAY
             missing += max(0.0, share * (leak.dollars_per_day or 0.0) - leak.dollars)
     return missing
+
+
+def of_endpoint(created: datetime, estimated: Callable[[float], Estimate]) -> float:
+    """Return the dollars of an endpoint's machines since it was created, a day at least.
+
+    `estimated` is what they cost for so many hours. Without a known price they count nothing.
+    """
+    hours = (datetime.now(UTC) - created).total_seconds() / 3600
+    try:
+        return estimated(max(DAY, hours)).usd
+    except PriceUnknown:
+        return 0.0
 
 
 def of_jobs(jobs: pd.DataFrame, estimate_cost: Callable[..., Estimate]) -> float:

@@ -191,6 +191,16 @@ def state(service: str, estimated: Callable[[], Estimate], spot: bool) -> None:
     )
 
 
+def notes(region: str, priced: str, spot: bool) -> list[str]:
+    """Return what an estimate leaves out; `priced` is the region of the prices."""
+    found = [LEFT_OUT]
+    if region != priced:
+        found.append(f"Priced as in {priced}; {region} may cost more.")
+    if spot:
+        found.append(SPOT)
+    return found
+
+
 def estimate(
     machine: tuple[str, Price],
     *,

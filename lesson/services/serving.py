@@ -9,7 +9,8 @@ from lesson import ROOT, LessonError, target
 from lesson.jobs.runs import Run
 from lesson.money.costs import Estimate, PriceUnknown, dollars
 
-PROGRAM = ROOT / "training" / "serve_nn.py"  # is sent beside the model
+TRAINING = ROOT / "training"
+PROGRAMS = (TRAINING / "serve_nn.py", TRAINING / "train_nn.py")  # answers, and defines the network
 
 
 def require_trained(run: Any) -> Run:
@@ -51,6 +52,14 @@ def state_price(service: str, estimated: Callable[[], Estimate]) -> None:
 def per_day(made: Estimate) -> str:
     """Return what machines cost that run day and night."""
     return f"{dollars(24 * made.usd_per_hour)} a day"
+
+
+def billing(an_hour: Callable[[], Estimate]) -> str:
+    """Say what a part of an endpoint costs, as far as it is known."""
+    try:
+        return f"bills about {per_day(an_hour())}"
+    except PriceUnknown:
+        return "bills by the hour"
 
 
 def as_list(instances: Any) -> list[Any]:

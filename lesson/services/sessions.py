@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from lesson import LessonError, target
@@ -41,6 +42,11 @@ def learner() -> str:
     user = "me" if target() == "local" else getpass.getuser()
     named = os.environ.get("LESSON_NAME") or user
     return re.sub(r"[^a-z0-9]", "", named.lower())[:8] or "me"
+
+
+def new_name(verb: str) -> str:
+    """Return a name for what a verb sends, by the learner and the time: no two are the same."""
+    return f"{verb}-nn-{learner()}-{datetime.now():%Y%m%d-%H%M%S-%f}"
 
 
 def require(session: S | None) -> S:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 
 def imported(path: Path) -> set[str]:
@@ -31,3 +35,33 @@ def modules(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
+
+
+def import_graph(paths: Iterable[Path], root: Path) -> dict[str, set[str]]:
+    """Return which of some modules each one imports; their packages are folders of `root`."""
+    files = {module_name(path, root): path for path in paths}
+    return {
+        name: {near for each in modules(path) if (near := _nearest(each, files)) and near != name}
+        for name, path in files.items()
+    }
+
+
+def module_name(path: Path, root: Path) -> str:
+    """The name by which a file is imported, if `root` is on the path."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _nearest(name: str, files: dict[str, Path]) -> str:
+    """The module that this name is, or that it is in; "" for one of another package."""
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def require_no_circle(graph: dict[str, set[str]]) -> None:
+    """Fail with the modules of a circle, in the order in which they import each other."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as problem:
+        pytest.fail(" imports ".join(reversed(problem.args[1])))

@@ -7,12 +7,11 @@ import importlib
 import re
 import subprocess
 import sys
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from testing.imports import modules, names_imported
+from testing.imports import import_graph, module_name, modules, names_imported, require_no_circle
 
 SOURCE = Path(__file__).parents[1] / "src"
 HOUSE = SOURCE.parent
@@ -138,7 +137,7 @@ def test_no_module_of_the_local_cloud_imports_one_that_imports_it() -> None:
     """Imports in functions and for type checkers alone tie modules to each other, too."""
     graph = _graph(SOURCE / "local_cloud")
     assert "local_cloud.engine.jobs.queue" in graph["local_cloud.engine.studies.studies"]
-    _require_no_circle(graph)
+    require_no_circle(graph)
 
 
 @pytest.mark.parametrize(
@@ -154,36 +153,16 @@ def test_no_room_of_a_package_imports_one_that_imports_it(package: str) -> None:
     assert len(rooms) >= 6
     for room, others in rooms.items():
         others.discard(room)
-    _require_no_circle(rooms)
+    require_no_circle(rooms)
 
 
 def _graph(folder: Path) -> dict[str, set[str]]:
     """Return which modules of the local cloud each one in a folder imports."""
-    files = {_module(path): path for path in (SOURCE / "local_cloud").rglob("*.py")}
-    return {
-        name: {near for found in modules(path) if (near := _nearest(found, files)) and near != name}
-        for name, path in files.items()
-        if path.is_relative_to(folder) and (path.stem != "__init__" or folder.name == "local_cloud")
-    }
-
-
-def _require_no_circle(graph: dict[str, set[str]]) -> None:
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as problem:
-        pytest.fail(" imports ".join(reversed(problem.args[1])))
-
-
-def _module(path: Path) -> str:
-    parts = path.relative_to(SOURCE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _nearest(name: str, files: dict[str, Path]) -> str:
-    """The module that this name is, or that it is in; "" for one of another package."""
-    while name and name not in files:
-        name = name.rpartition(".")[0]
-    return name
+    graph = import_graph((SOURCE / "local_cloud").rglob("*.py"), SOURCE)
+    inside = {module_name(path, SOURCE) for path in folder.rglob("*.py") if path.stem != "__init__"}
+    if folder.name == "local_cloud":
+        inside = set(graph)
+    return {name: others for name, others in graph.items() if name in inside}
 
 
 # What each file is for, in both clouds, and what it has that the rest relies on.

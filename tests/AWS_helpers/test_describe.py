@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from AWS_helpers import describe, train
-from AWS_helpers.describe import Log, essence, last_words
+from AWS_helpers import train
+from AWS_helpers.describe import SageMaker
+from AWS_helpers.failures import essence, last_words
+from AWS_helpers.logs import Log
+from AWS_helpers.session import Session
+from AWS_helpers.states import STAGES, STATES
+
+SERVICE = SageMaker(Session("local", "role", "us-east-1", "b"))
 
 DRIVER = """AlgorithmError: Traceback (most recent call last):
   File "basic_script_driver.py", line 81, in <module>
@@ -28,12 +34,12 @@ def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
     ]
     mixed = shapes.ResourceConfig(volume_size_in_gb=30, instance_groups=groups)
     job = TrainingJob(training_job_name="mixed", resource_config=mixed, **places)
-    found = describe.spec(job)
+    found = SERVICE.spec(job)
     assert (str(found), found.replicas) == ("ml.m5.large and ml.g5.xlarge", 4)
     assert found.output == "s3://b/runs/mixed/output/model.tar.gz"
 
     job = TrainingJob(training_job_name="serverless", **places)
-    assert (describe.spec(job).machine, describe.spec(job).replicas) == ("serverless", 0)
+    assert (SERVICE.spec(job).machine, SERVICE.spec(job).replicas) == ("serverless", 0)
 
     kinds = [
         shapes.HyperParameterTuningInstanceConfig(instance_type=kind, **two)
@@ -54,7 +60,7 @@ def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
         )
         for field in ({"training_job_definition": each}, {"training_job_definitions": [each]}):
             tuning = HyperParameterTuningJob(hyper_parameter_tuning_job_name="theirs", **field)
-            found = describe.spec(tuning)
+            found = SERVICE.spec(tuning)
             assert (found.machine, found.replicas, found.base) == (machine, 2, "s3://b/runs")
 
 
@@ -77,7 +83,7 @@ def test_a_state_is_one_of_ours_beside_the_services_word(
         training_job_name="j", training_job_status=status, creation_time=then,
         last_modified_time=then, **fields,
     )  # fmt: skip
-    found = describe.status(job)
+    found = SERVICE.status(job)
     assert (found.state, found.word, found.service_state) == (ours, detail or status, status)
 
 
@@ -85,8 +91,8 @@ def test_every_state_that_the_service_has_is_one_of_ours() -> None:
     model = client_of("sagemaker")
     found = model.shape_for("TrainingJobStatus").enum
     found += model.shape_for("HyperParameterTuningJobStatus").enum
-    assert set(found) <= set(describe.STATES)
-    assert set(describe.STAGES) <= set(model.shape_for("SecondaryStatus").enum)
+    assert set(found) <= set(STATES)
+    assert set(STAGES) <= set(model.shape_for("SecondaryStatus").enum)
 
 
 def client_of(service: str) -> Any:
@@ -144,13 +150,13 @@ def test_the_scripts_own_last_words_are_found_before_those_of_the_driver(
     assert last_words(lines) == said
 
 
-def test_a_log_is_read_on_from_where_it_was_left(data: dict[str, str]) -> None:
+def test_a_log_is_read_on_from_where_it_was_left(connection: Session, data: dict[str, str]) -> None:
     run = train({**data, "epochs": 3})
-    log = Log(run.job.training_job_name)
+    log = SageMaker(connection).log_of(run.job)
     whole = log.news()
     assert [line for line in whole if line.startswith("epoch     3")]
     assert len(log.news()) < len(whole)
 
 
-def test_a_job_that_never_ran_has_no_log(connection: object) -> None:
-    assert Log("never").news() == []
+def test_a_job_that_never_ran_has_no_log(connection: Session) -> None:
+    assert Log(connection.client("logs"), "never").news() == []

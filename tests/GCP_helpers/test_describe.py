@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from GCP_helpers import describe, studies
-from GCP_helpers.describe import failure_reason
+from GCP_helpers.describe import VertexAI
+from GCP_helpers.session import Session
+from GCP_helpers.states import STATES, TRIALS
 from lesson.jobs.spec import JobSpec
+
+SERVICE = VertexAI(Session("local", "p", "us-central1", "b"))
 
 
 def spec(**more: Any) -> JobSpec:
@@ -33,7 +36,7 @@ def test_worker_pools_of_different_machines_are_named_each() -> None:
         found: Any = SimpleNamespace(
             resource_name=resource.name, gca_resource=resource, display_name="j"
         )
-        return describe.spec(found)
+        return SERVICE.spec(found)
 
     def pool(machine: str, replicas: int, **gpu: Any) -> dict[str, Any]:
         return {"machine_spec": {"machine_type": machine, **gpu}, "replica_count": replicas}
@@ -69,7 +72,7 @@ def test_a_failure_is_told_without_the_inner_lines_of_a_traceback(
     message: str, said: str | None
 ) -> None:
     job: Any = SimpleNamespace(gca_resource=SimpleNamespace(error=SimpleNamespace(message=message)))
-    assert failure_reason(job) == (said or message)
+    assert SERVICE.failure_reason(job) == (said or message)
 
 
 def test_every_state_that_the_service_has_is_one_of_ours() -> None:
@@ -77,9 +80,9 @@ def test_every_state_that_the_service_has_is_one_of_ours() -> None:
 
     for kinds in (JobState, PipelineState):
         words = {str(each.name).rpartition("STATE_")[2] for each in kinds}
-        assert words <= set(describe.STATES)
+        assert words <= set(STATES)
     trials_words = {each.name for each in Trial.State} - {"STATE_UNSPECIFIED"}
-    assert trials_words == set(studies.STATES)
+    assert trials_words == set(TRIALS)
 
 
 @pytest.mark.parametrize(
@@ -95,5 +98,5 @@ def test_a_state_is_one_of_ours_beside_the_services_word(kind: str, word: str, o
         create_time=then, start_time=None, end_time=None,
     )  # fmt: skip
     job: Any = SimpleNamespace(gca_resource=seen, resource_name="projects/p/customJobs/1")
-    found = describe.status(job)
+    found = SERVICE.status(job)
     assert (found.state, found.word, found.service_state) == (ours, word, seen.state.name)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from GCP_helpers import cancel, images, train, wait
-from GCP_helpers.session import Session
-from GCP_helpers.waiting import Stops
+from GCP_helpers import cancel, train, wait
+from GCP_helpers.stops import Stops
 from lesson import LessonError
 from local_cloud.client import control
 from testing.visitor import Visitor
@@ -54,19 +52,6 @@ def test_a_job_that_waits_and_has_a_start_has_run_before_anybody_looked() -> Non
     looks = [("starting", True), ("starting", True), ("running", True), ("starting", True)]
     assert [stops.note(state, started) for state, started in looks] == [1, 1, 1, 2]
     assert Stops().note("starting", started=False) == 0
-
-
-def test_a_job_of_another_script_is_waited_for_too(
-    connection: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from google.cloud import aiplatform
-
-    script = tmp_path / "hello.py"
-    script.write_text("print('hello')")
-    job = aiplatform.CustomTrainingJob("hello", str(script), images.image_for(None))
-    job.submit()
-    assert wait(job).accuracy is None
-    assert "hello left no metrics.json" in capsys.readouterr().out
 
 
 @pytest.mark.slow  # test_targets.py sends it too

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from GCP_helpers import cancel, storage, tune, wait
+from GCP_helpers.session import Session
 from lesson.jobs.studies import Space, between, one_of
 
 SPACE: Space = {
@@ -51,12 +52,12 @@ def test_what_a_trial_adds_reaches_the_script_in_any_image(image: str | None) ->
     assert f"--note={blank}" in flags and f"--patience={study.best.values['patience']}" in flags
 
 
-def test_each_trial_keeps_its_checkpoints_apart() -> None:
+def test_each_trial_keeps_its_checkpoints_apart(connection: Session) -> None:
     study = tune({}, SPACE, trials=2)
-    told = [
-        json.loads((storage.read_text(f"{trial.artefacts}metrics.json")) or "")["checkpoints"]
-        for trial in study.trials
+    written = [
+        storage.read_text(connection, f"{trial.artefacts}metrics.json") for trial in study.trials
     ]
+    told = [json.loads(text or "")["checkpoints"] for text in written]
     assert (
         told == [trial.artefacts.replace("/model/", "/checkpoints/") for trial in study.trials]
         and len(set(told)) == 2

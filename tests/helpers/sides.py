@@ -13,12 +13,14 @@ import pytest
 
 import AWS_helpers
 import AWS_helpers.costs
+import AWS_helpers.describe
 import AWS_helpers.images
 import AWS_helpers.jobs
 import AWS_helpers.session
 import AWS_helpers.storage
 import GCP_helpers
 import GCP_helpers.costs
+import GCP_helpers.describe
 import GCP_helpers.images
 import GCP_helpers.jobs
 import GCP_helpers.session
@@ -37,6 +39,7 @@ class Google:
     scheme = "gs"
     helpers: ModuleType = GCP_helpers
     costs: ModuleType = GCP_helpers.costs
+    describe: ModuleType = GCP_helpers.describe
     images: ModuleType = GCP_helpers.images
     jobs: ModuleType = GCP_helpers.jobs
     session: ModuleType = GCP_helpers.session
@@ -69,21 +72,31 @@ class Google:
         """Return the name of an object that the job leaves in its bucket."""
         return f"runs/{self.name(job)}/model/metrics.json"
 
+    def send_script(self, script: Path) -> Any:
+        """Send a script with the SDK alone, and return its object of the job."""
+        from google.cloud import aiplatform
+
+        job = aiplatform.CustomTrainingJob(
+            script.stem, str(script), GCP_helpers.images.image_for(None)
+        )
+        job.submit()
+        return job
+
     def create_bucket(self, name: str) -> None:
         """Make a bucket as somebody does who has no lesson."""
-        self.session.client().create_bucket(name, location="us-central1")
+        self.session.current_session().storage.create_bucket(name, location="us-central1")
 
     def delete_bucket(self, name: str) -> None:
         """Delete an empty bucket."""
-        self.session.client().bucket(name).delete()
+        self.session.current_session().storage.bucket(name).delete()
 
     def has_bucket(self, name: str) -> bool:
         """Return whether there is a bucket of this name."""
-        return self.session.client().lookup_bucket(name) is not None
+        return self.session.current_session().storage.lookup_bucket(name) is not None
 
     def keys(self, bucket: str) -> list[str]:
         """Return the names of a bucket's objects."""
-        return [blob.name for blob in self.session.client().list_blobs(bucket)]
+        return [blob.name for blob in self.session.current_session().storage.list_blobs(bucket)]
 
 
 class Amazon:
@@ -94,6 +107,7 @@ class Amazon:
     scheme = "s3"
     helpers: ModuleType = AWS_helpers
     costs: ModuleType = AWS_helpers.costs
+    describe: ModuleType = AWS_helpers.describe
     images: ModuleType = AWS_helpers.images
     jobs: ModuleType = AWS_helpers.jobs
     session: ModuleType = AWS_helpers.session
@@ -132,6 +146,22 @@ class Amazon:
     def output(self, job: Any) -> str:
         """Return the name of an object that the job leaves in its bucket."""
         return f"runs/{self.name(job)}/output/model.tar.gz"
+
+    def send_script(self, script: Path) -> Any:
+        """Send a script with the SDK alone, and return its object of the job."""
+        from sagemaker.core.training.configs import SourceCode
+        from sagemaker.train import ModelTrainer
+
+        session = AWS_helpers.session.current_session()
+        trainer = ModelTrainer(
+            sagemaker_session=session.sagemaker,
+            role=session.role,
+            training_image=self.own_image,
+            source_code=SourceCode(source_dir=str(script.parent), entry_script=script.name),
+            base_job_name=script.stem,
+        )
+        trainer.train(wait=False, logs=False)
+        return trainer._latest_training_job
 
     def create_bucket(self, name: str) -> None:
         """Make a bucket as somebody does who has no lesson."""

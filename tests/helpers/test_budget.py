@@ -76,12 +76,13 @@ def test_under_cloud_the_sessions_own_jobs_and_endpoints_count(
     helpers = side.helpers
     helpers.connect(bucket=f"{data['train'].split('/')[2]}-budget")
     spending = importlib.import_module(f"{helpers.__name__}.spending")
-    assert spending.estimate_spending() == 0
+    cloud = side.describe.cloud()
+    assert spending.estimate_spending(cloud) == 0
     run = helpers.train(data | {"epochs": 3})
-    job = spending.estimate_spending()
+    job = spending.estimate_spending(cloud)
     assert 0 < job < 0.05
     endpoint = helpers.deploy(run)
-    assert spending.estimate_spending() == pytest.approx(
+    assert spending.estimate_spending(cloud) == pytest.approx(
         job + float(side.served_cost[1:]), abs=0.01
     )
     helpers.cleanup(dry_run=False)

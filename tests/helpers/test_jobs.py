@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,10 +142,11 @@ def test_the_list_has_the_newest_first_and_a_job_is_known_by_its_name_or_the_sdk
     rows = [replica["rows"] for replica in two.metrics["replicas"]]
     assert rows[0]["stop"] == rows[1]["start"]
     assert list(verbs.list_jobs(mine=True).head(2)["name"]) == names[::-1]
-    estimate = importlib.import_module(f"{verbs.__name__}.spending").estimate_spending
+    spending = importlib.import_module(f"{verbs.__name__}.spending")
+    estimate = partial(spending.estimate_spending, side.describe.cloud())
     whole = estimate()
     # The list is cut, the budget counts all.
-    monkeypatch.setattr(f"{verbs.__name__}.listing.NEWEST", 1)
+    monkeypatch.setattr("lesson.jobs.listing.NEWEST", 1)
     assert len(verbs.list_jobs(mine=True)) == 1 and estimate() == whole
     monkeypatch.undo()
     verbs.connect(bucket=f"{data['train'].split('/')[2]}-of-somebody-else")  # in the same account
@@ -162,6 +165,24 @@ def test_a_cancelled_job_ends_and_has_no_results(
     assert said in capsys.readouterr().out
     side.helpers.cancel(side.name(sent.job))
     assert "had already ended: cancelled" in capsys.readouterr().out
+
+
+def test_a_job_of_another_script_is_waited_for_too(
+    side: Side, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The SDK alone sends it; on SageMaker, what it leaves is in the archive of its results."""
+    (code := tmp_path / "code").mkdir()
+    script = code / "hello.py"
+    script.write_text(
+        "import os\n"
+        "folder = os.environ.get('SM_MODEL_DIR')\n"
+        "if folder: open(f'{folder}/hello.txt', 'w').write('hello')\n"
+    )
+    run = side.helpers.wait(side.send_script(script))
+    assert run.accuracy is None
+    assert "left no metrics.json" in capsys.readouterr().out
+    if side.cloud == "Amazon":
+        assert (run.folder / "hello.txt").read_text() == "hello"
 
 
 def test_a_job_that_is_not_there_is_said_to_be_missing(side: Side) -> None:

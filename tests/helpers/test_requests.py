@@ -14,8 +14,9 @@ from botocore.httpsession import URLLib3Session
 import AWS_helpers.tuning
 import GCP_helpers.tuning
 from AWS_helpers.jobs import name_of_sent
-from AWS_helpers.session import sagemaker
-from GCP_helpers.describe import job_of
+from AWS_helpers.session import current_session
+from GCP_helpers import describe as google
+from lesson.jobs import lookup
 from lesson.jobs.request import Request
 from lesson.jobs.studies import Space, between, one_of
 from tests.helpers.sides import Side
@@ -70,7 +71,7 @@ def description(side: Side, name: str) -> Data:
     client = boto3.client("sagemaker")
     found: Data
     if side.cloud == "Google":
-        found = job_of(name).to_dict()
+        found = lookup.job_of(google.cloud(), name).to_dict()
     elif name.startswith("tune"):
         found = client.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
     else:
@@ -138,7 +139,8 @@ def typed_by_amazon(shown: str) -> str:
     from sagemaker.train import ModelTrainer
 
     assert "Unassigned" not in shown and " object at " not in shown
-    names = {**vars(configs), "ModelTrainer": ModelTrainer, "Session": sagemaker}
+    session = current_session().sagemaker
+    names = {**vars(configs), "ModelTrainer": ModelTrainer, "Session": lambda: session}
     make, send = shown.split(").train(")
     trainer = eval(f"{make})", names)
     eval(f"trainer.train({send}", names | {"trainer": trainer})

@@ -55,11 +55,11 @@ def test_a_large_file_goes_in_pieces_and_says_how_far_it_is(
 def test_the_text_of_an_object_is_read(side: Side, connection: Any, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("naïve", encoding="utf-8")
     (uri,) = side.helpers.upload(tmp_path / "note.txt")
-    assert side.storage.read_text(uri) == "naïve"
+    assert side.storage.read_text(connection, uri) == "naïve"
 
 
 def test_an_object_that_is_not_there_has_no_text(side: Side, connection: Any) -> None:
-    assert side.storage.read_text(f"{connection.uri}/nothing") is None
+    assert side.storage.read_text(connection, f"{connection.uri}/nothing") is None
 
 
 @pytest.mark.usefixtures("connection")

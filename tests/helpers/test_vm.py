@@ -26,10 +26,8 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 
 from AWS_helpers import machines as ec2
-from AWS_helpers import storage as aws_storage
 from AWS_helpers import vm as aws_vm
 from GCP_helpers import machines as compute_engine
-from GCP_helpers import storage as gcp_storage
 from GCP_helpers import vm as gcp_vm
 from lesson import LessonError
 from lesson.jobs.request import Request
@@ -88,8 +86,8 @@ def test_a_dry_run_sends_nothing_and_prints_as_python(side: Side, data: dict[str
     assert script.path.read_text() == script and repr(script) in text
     assert "spot" in text.lower() and f"--train={data['train']}" in script
     bucket = request["upload_source"]["uri"].partition("/source")[0]
-    bucket_of = {"Google": gcp_storage, "Amazon": aws_storage}[side.cloud]
-    assert bucket_of.read_text(f"{bucket}/{vm.SOURCE}") is None
+    session = side.session.current_session()
+    assert side.storage.read_text(session, f"{bucket}/{vm.SOURCE}") is None
 
 
 @pytest.fixture
@@ -175,7 +173,7 @@ def service() -> Iterator[str]:
 @pytest.fixture
 def rented(side: Side, connection: object, service: str, monkeypatch: pytest.MonkeyPatch) -> Side:
     """The helpers as under LESSON_TARGET=cloud, with the local cloud's buckets."""
-    for module in (aws_vm, gcp_vm):
+    for module in (aws_vm, gcp_vm, vm):
         monkeypatch.setattr(module, "target", lambda: "cloud")
     monkeypatch.setattr(vm, "LOOKING", 0.2)
     monkeypatch.setattr(gcp_vm, "API", f"{service}/compute/v1")

@@ -10,15 +10,12 @@ import time
 
 import pytest
 
-from AWS_helpers import describe as amazon
-from GCP_helpers import describe as google
 from lesson.jobs import watching
 from lesson.jobs.epochs import epochs_of_results
+from lesson.jobs.lookup import job_of
 from lesson.show.progress import PLAIN_EVERY, Display, Progress
 from tests.helpers.sides import Side
 from tests.watching import SECONDS, read_until, started
-
-DESCRIBE = {"Google": google, "Amazon": amazon}
 
 
 @pytest.mark.parametrize(
@@ -53,8 +50,8 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     assert all(len(look) < 100 for look in looks)  # a longer one would wrap, and stay
     found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
     assert found and "Traceback" not in shown
-    name, describe = found[1], DESCRIBE[side.cloud]
-    assert describe.status(describe.job_of(name)).state == "running"
+    name, cloud = found[1], side.describe.cloud()
+    assert cloud.status(job_of(cloud, name)).state == "running"
     capsys.readouterr()
     begun = time.monotonic()
     run = side.helpers.wait(name)  # this process did not send it

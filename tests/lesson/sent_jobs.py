@@ -63,10 +63,11 @@ def connected(folder: Path) -> Iterator[None]:
 
 def until(service: Any, job: Any, *states: str) -> Any:
     """The job, as soon as it is in one of these states."""
+    cloud = service.cloud()
     end = time.monotonic() + 300
     while True:
-        service.refresh(job)
-        if (state := service.status(job).state) in states:
+        cloud.refresh(job)
+        if (state := cloud.status(job).state) in states:
             return job
         assert time.monotonic() < end and state not in ENDED, (state, job)
         time.sleep(0.02)
@@ -172,7 +173,7 @@ def on_amazon(
         StoppingCondition=stopping,
         **spare,
     )
-    return TrainingJob.get(name, session=aws_session.boto(), region=session.region)
+    return TrainingJob.get(name, session=session.boto, region=session.region)
 
 
 __all__ = ["amazon", "cancelled", "connected", "ended", "google", "on_amazon", "on_google", "until"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,9 @@ def history(folder: Path) -> list[list[str]]:
     return [line.split(",")[:4] for line in lines]
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in the model's folder, the newest last."""
-    found = [folder / "checkpoints" / name for name in train_nn.CHECKPOINTS]
-    return sorted((path for path in found if path.exists()), key=epochs_in)
+def checkpoint(folder: Path) -> Path:
+    """The checkpoint in the model's folder."""
+    return folder / "checkpoints" / train_nn.CHECKPOINT
 
 
 def state_in(checkpoint: Path) -> dict[str, Any]:
@@ -52,15 +50,8 @@ def die(*_: object) -> None:
 
 def dies(step: int, archive: Path, folder: Path, *flags: Any) -> None:
     """Train inside this process and end without a word after this step."""
-    with instead(finish_step=in_step(step, die)), pytest.raises(Died):
+    with instead(add_up_gradients=in_step(step, die)), pytest.raises(Died):
         train(archive, folder, *flags)
-
-
-def settle() -> None:
-    """Wait until what is being written beside the training is there."""
-    for thread in threading.enumerate():
-        if thread.name.endswith("(write_checkpoint)"):  # other tests leave threads that wait
-            thread.join()
 
 
 def same(one: Path, other: Path) -> None:
@@ -72,7 +63,7 @@ def same(one: Path, other: Path) -> None:
 
 
 def saved_epochs(folder: Path) -> int:
-    return epochs_in(checkpoints(folder)[-1]) if checkpoints(folder) else 0
+    return epochs_in(checkpoint(folder)) if checkpoint(folder).exists() else 0
 
 
 def has_saved_more_than(epochs: int, folder: Path) -> bool:

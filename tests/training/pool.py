@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from tests.training.support import LOOPBACK, Ended, main
 from training import train_nn
@@ -99,12 +100,12 @@ def instead(**changes: Any) -> Iterator[None]:
             setattr(train_nn, name, value)
 
 
-def in_step(number: int, event: Callable[[], object]) -> Callable[[torch.device], None]:
-    """The script's finish_step(), called once in every step; in this one the event comes."""
-    calls, finish = itertools.count(1), train_nn.finish_step
+def in_step(number: int, event: Callable[[], object]) -> Callable[[nn.Module, int], None]:
+    """The script's add_up_gradients(), called once in every step; in this one the event comes."""
+    calls, add_up = itertools.count(1), train_nn.add_up_gradients
 
-    def counted(device: torch.device) -> None:
-        finish(device)
+    def counted(model: nn.Module, replicas: int) -> None:
+        add_up(model, replicas)
         if next(calls) == number:
             event()
 
@@ -134,7 +135,7 @@ def train_as(
     if exactly:
         changes["read_table"] = partial(doubled, train_nn.read_table)
     if stop:
-        changes["finish_step"] = in_step(stop, lose_the_others)
+        changes["add_up_gradients"] = in_step(stop, lose_the_others)
     torch.set_default_dtype(torch.float64 if exactly else torch.float32)
     out, err = io.StringIO(), io.StringIO()
     try:

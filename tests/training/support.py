@@ -107,7 +107,7 @@ def trained(model: nn.Module, table: train_nn.Table, *flags: str) -> train_nn.Ru
         patch.setattr(train_nn, "build_model", lambda *_: model)
         cpu = torch.device("cpu")
         run = train_nn.start_run(parsed, train_nn.Replica(), cpu, train=table, val=table)
-        train_nn.fit(run, None)
+        train_nn.fit(run, train_nn.Reports(run))
     return run
 
 

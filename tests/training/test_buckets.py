@@ -21,7 +21,6 @@ import torch
 from google.cloud import storage
 from hypothesis import given
 from hypothesis import strategies as st
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import archives
 import big_tables
@@ -206,7 +205,7 @@ def test_of_shards_only_the_own_rows_are_kept(
         f"{shards.address}/shards/", "train", rank=1, replicas=3, device=CPU, labels=(0, 1)
     )
     assert (read.rows_of(1), read.rows) == ([range(13, 27)], 41)
-    X = torch.cat([X for X, _ in read.chunks()])
+    X = torch.cat([X for X, _ in read.pieces()])
     assert torch.equal(X, torch.tensor(table(41)["X_train"][13:27], dtype=torch.float32))
     if window == 60:
         assert isinstance(read.held, big_tables.RowsInFiles)
@@ -248,27 +247,6 @@ def addresses() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(ours)}
 
 
-def test_events_for_tensorboard_are_brought_while_it_trains_and_are_whole_in_the_end(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    after_epoch, sizes = train_nn.Reports.after_epoch, list[int]()
-
-    def soon(reports: train_nn.Reports, training: train_nn.Run) -> None:
-        reports.due = 0
-        after_epoch(reports, training)
-        sizes.extend(len(bucket.get(f"logs/{name}")) for name in bucket.times("logs/"))
-
-    monkeypatch.setattr(train_nn.Reports, "after_epoch", soon)
-    flags = ("--epochs", 4, "--tensorboard_dir", f"{bucket.address}/logs")
-    assert run(bucket, *flags).code == 0
-    assert len(sizes) == 4 and sizes == sorted(set(sizes))
-    for name in bucket.times("logs/"):
-        (tmp_path / "logs").mkdir(exist_ok=True)
-        (tmp_path / "logs" / name).write_bytes(bucket.get(f"logs/{name}"))
-    shown = EventAccumulator(str(tmp_path / "logs")).Reload().Scalars("loss")
-    assert [event.step for event in shown] == [1, 2, 3, 4]
-
-
 # ---- what cannot be used ------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("flag", "rest", "words"),
@@ -280,7 +258,7 @@ def test_events_for_tensorboard_are_brought_while_it_trains_and_are_whole_in_the
         ("--val", "HERE/none.npz", ["{missing}"]),
         ("--model_dir", "NOWHERE/run", ["{missing}"]),
         ("--model_dir", "Not A Bucket/run", []),
-        ("--tensorboard_dir", "NOWHERE/logs", ["{missing}"]),
+        ("--tensorboard_dir", "HERE/logs", ["this bucket is not mounted here; name a folder"]),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_before_the_training(
@@ -415,7 +393,7 @@ def test_who_follows_from_elsewhere_sees_the_history_grow(bucket: Bucket, tmp_pa
         assert first[0] == "epoch,loss,val_loss,val_accuracy,seconds" and first[1][:2] == "1,"
 
 
-def test_progress_takes_a_twentieth_of_the_time_at_most_and_may_fail(
+def test_progress_is_written_ten_times_and_every_two_seconds_and_may_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = save(tmp_path / "data.npz")
@@ -431,9 +409,9 @@ def test_progress_takes_a_twentieth_of_the_time_at_most_and_may_fail(
     looks = SimpleNamespace(perf_counter=lambda: next(clock), time=time.time)
     monkeypatch.setattr(train_nn, "time", looks)
     monkeypatch.setattr(train_nn, "write_files", full)
-    ended = train(archive, tmp_path / "run", "--epochs", 60, "--patience", 0)
+    ended = train(archive, tmp_path / "run", "--epochs", 200, "--patience", 0)
     assert ended.code == 0
     assert ended.err == f"train_nn.py: --model_dir {tmp_path / 'run'}: No space left on device\n"
     seconds = [float(line.split(",")[-1]) for line in tried]
     assert len(seconds) > 3
-    assert all(later - earlier > 20 / 8 for earlier, later in itertools.pairwise(seconds))
+    assert all(later - earlier < 3 for earlier, later in itertools.pairwise(seconds))

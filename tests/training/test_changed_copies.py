@@ -9,10 +9,8 @@ from __future__ import annotations
 import ast
 import copy
 import importlib.util
-import inspect
 import json
 import shutil
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +27,6 @@ from torch.nn import functional
 from tests.training.support import Replicas, cluster_specs, table
 from tools.folder import read_page
 from tools.scanner import Code, Heading
-from training import serve_nn, train_nn
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "learners" / "change-the-script.md"
@@ -241,10 +238,8 @@ def read(archive: Path, part: str) -> tuple[Tensor, Tensor]:
 
 def alone(script: Path, folder: Path, *flags: Any) -> int:
     """Run a copy in this process, as a notebook does; its exit code."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "flat_adam", None)  # type: ignore[arg-type] # it is sent alone
-        words = map(str, (*FLAGS, "--model_dir", folder, *flags))
-        code: int = imported(script).main([*words])
+    words = map(str, (*FLAGS, "--model_dir", folder, *flags))
+    code: int = imported(script).main([*words])
     return code
 
 
@@ -331,9 +326,6 @@ def test_dropout_and_batch_norm_resume_with_the_same_bits(replicas: int, tmp_pat
 KILLED_IN_EPOCH_4 = """
 def learning_rate_at(epoch, epochs, learning_rate):
     if epoch == 4:
-        for thread in threading.enumerate():
-            if "write_checkpoint" in thread.name:
-                thread.join()  # otherwise the checkpoint of epoch 2 may not be written yet
         os.kill(os.getpid(), 9)
     return learning_rate
 """
@@ -437,8 +429,10 @@ def test_any_other_number_of_values_is_refused(
     assert not (tmp_path / "run/model.pt").exists()
 
 
-def test_the_server_makes_the_network_of_the_script() -> None:
-    assert inspect.getsource(serve_nn.build_model) == inspect.getsource(train_nn.build_model)
+def test_without_the_script_beside_it_the_server_says_what_is_missing(tmp_path: Path) -> None:
+    alone = imported(Path(shutil.copy(FILES["serve_nn.py"], tmp_path)))
+    with pytest.raises(alone.Refused, match="is missing; send train_nn"):
+        alone.build_network(7, [8])
 
 
 def test_a_replica_with_one_row_is_too_few_for_batch_norm(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ def job(
 def newest_checkpoint(folder: Path) -> int:
     """When the newest checkpoint was written, in nanoseconds; 0 if there is none."""
     times = [0]
-    for path in (folder / "checkpoints").glob("checkpoint-*.pt"):
+    for path in (folder / "checkpoints").glob("checkpoint.pt"):
         with contextlib.suppress(FileNotFoundError):  # the last run deletes it
             times.append(path.stat().st_mtime_ns)
     return max(times)
@@ -254,7 +254,7 @@ def test_one_gpu_or_none_or_another_device_is_one_replica(
 ) -> None:
     started: list[int] = []
 
-    def start(gpus: int, *_: object) -> int:
+    def start(gpus: int, *_: object, **__: object) -> int:
         started.append(gpus)
         return 0
 
@@ -264,6 +264,21 @@ def test_one_gpu_or_none_or_another_device_is_one_replica(
     assert train(archive, tmp_path / "run", *flags).code == 0
     assert started == ([replicas] if replicas > 1 else [])
     assert (tmp_path / "run/model.pt").exists() == (replicas == 1)
+
+
+def test_the_replicas_of_several_gpus_get_the_flags_that_main_was_given(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    def torchrun(words: Sequence[str]) -> int:
+        given.extend(words)
+        return 0
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(train_nn, "torchrun", torchrun)
+    assert train(archive, tmp_path / "run", "--epochs", 7).code == 0
+    assert given[-2:] == ["--epochs", "7"]
 
 
 def test_more_replicas_than_gpus_are_refused(

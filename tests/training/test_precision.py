@@ -69,11 +69,14 @@ def test_tf32_is_refused_where_there_is_no_gpu_that_has_it(archive: Path, tmp_pa
 def test_a_notebooks_own_precision_stays(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def as_on_a_gpu(*_: object) -> None:
+    set_up_device = train_nn.set_up_device
+
+    def as_on_a_gpu(run: train_nn.Run) -> None:
+        set_up_device(run)
         torch.set_float32_matmul_precision("high")
 
     before = torch.get_float32_matmul_precision()
-    monkeypatch.setattr(train_nn, "set_precision", as_on_a_gpu)
+    monkeypatch.setattr(train_nn, "set_up_device", as_on_a_gpu)
     trained(archive, tmp_path / "run", "--precision", "bfloat16")
     assert torch.get_float32_matmul_precision() == before != "high"
     assert not torch.is_autocast_enabled("cpu")

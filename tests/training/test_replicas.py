@@ -38,6 +38,8 @@ from tests.training.support import (
 from training import train_nn
 from training.train_nn import Replica
 
+LOST = "train_nn.py: another replica ended or cannot be reached, no model was written"
+
 
 def weights(folder: Path) -> torch.Tensor:
     state = torch.load(folder / "model.pt", weights_only=True)["model"]
@@ -117,7 +119,7 @@ def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None
 # ---- sharing out --------------------------------------------------------------------------------
 @given(rows=st.integers(1, 200), replicas=st.integers(1, 20))
 def test_own_rows_are_together_the_whole_table_and_none_twice(rows: int, replicas: int) -> None:
-    shares = [train_nn.own_rows(rows, rank, replicas) for rank in range(replicas)]
+    shares = [train_nn.own_range(rows, rank, replicas) for rank in range(replicas)]
     assert [row for share in shares for row in share] == list(range(rows))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
@@ -135,13 +137,15 @@ def test_the_replicas_parts_of_a_batch_are_together_the_batch_of_one(
     numbered = torch.arange(rows)[:, None]
 
     def batches(rank: int, replicas: int) -> list[tuple[list[int], int]]:
-        own = train_nn.own_rows(rows, rank, replicas)
+        own = train_nn.own_range(rows, rank, replicas)
         mine = numbered[own.start : own.stop]
         data = train_nn.Table(mine, -mine, own, rows, replicas, "", "")
-        made = list(data.steps(batch or rows, torch.Generator().manual_seed(seed)))
-        pairs = [(*chunk, whole) for chunks, whole in made for chunk in chunks]
-        assert all(torch.equal(X, -y) for X, y, _ in pairs)
-        return [(X.flatten().tolist(), whole) for X, _, whole in pairs]
+        made = []
+        for own_rows, size in data.batches(batch or rows, torch.Generator().manual_seed(seed)):
+            pieces = list(own_rows)
+            assert all(torch.equal(X, -y) and len(X) > 0 for X, y in pieces)
+            made.append(([row for X, _ in pieces for row in X.flatten().tolist()], size))
+        return made
 
     alone = batches(0, 1)
     assert all(len(X) == whole for X, whole in alone)
@@ -361,23 +365,61 @@ def test_when_a_replica_is_killed_the_job_ends_and_no_model_is_written(
     with as_replicas(3, archive, tmp_path / "run", *FOR_LONG) as running:
         wait_until(lambda: len(running.said(0)) > 3)
         running.processes[killed].kill()
-
-        def noticed() -> list[int]:
-            return [rank for rank in others if running.processes[rank].poll() == 1]
-
-        wait_until(lambda: len(noticed()) > 0)
-        for rank in noticed():
-            assert running.said(rank)[-1] == (
-                "train_nn.py: another replica ended or cannot be reached, no model was written"
-            )
-        # Now and then gloo lets the last one wait for the others until its timeout. Who started the
-        # replicas, a service or torchrun, ends those that are left when the first has ended.
-        for process in running.processes:
-            process.terminate()
         codes = running.codes()
         assert codes[killed] == -signal.SIGKILL
-        assert {codes[rank] for rank in others} <= {1, -signal.SIGTERM}
+        for rank in others:
+            assert codes[rank] == 1
+            assert running.said(rank)[-1] == LOST
     assert not (tmp_path / "run/model.pt").exists()
+
+
+# The second replica begins to receive a message of 64 MB. Only then the first one sends it.
+LARGE_MESSAGE = """
+import os, sys, time
+from pathlib import Path
+import torch
+import torch.distributed as dist
+from training import train_nn
+
+receiving = Path(sys.argv.pop(1))
+
+def send_large_message(tensor, async_op=False):
+    large = torch.zeros(2**24)
+    if dist.get_rank() == 0:
+        while not receiving.exists():
+            time.sleep(0.02)
+    message = dist.broadcast(large, 0, async_op=True)
+    if dist.get_rank() == 1:
+        time.sleep(0.5)  # until gloo has said so to the first one
+        receiving.touch()
+        time.sleep(600)
+    return message if async_op else message.wait()
+
+dist.all_reduce = send_large_message
+sys.exit(train_nn.main())
+"""
+
+
+def test_a_replica_killed_in_the_middle_of_a_message_ends_the_other_one(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Gloo does not notice; while the replica is only stopped, the other one waits for it."""
+    (script := tmp_path / "script.py").write_text(LARGE_MESSAGE)
+    receiving = tmp_path / "receiving"
+    data = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run")
+    path = {"PYTHONPATH": str(SCRIPT.parents[1])}
+    environments = [{**path, **variables} for variables in two_of_torchrun()]
+    logs = tmp_path / "logs"
+    with Replicas(environments, logs, receiving, *data, script=script) as running:
+        first, second = running.processes
+        wait_until(receiving.exists)
+        second.send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        assert first.poll() is None, running.said(0)
+        second.kill()
+        wait_until(lambda: first.poll() is not None, seconds=20)
+        assert running.codes() == [1, -signal.SIGKILL]
+        assert running.said(0)[-1] == LOST
 
 
 def test_bad_input_is_refused_by_all(tmp_path: Path) -> None:
@@ -414,6 +456,5 @@ def test_when_nobody_comes_it_is_said(
         timeout=120,
     )  # fmt: skip
     assert done.returncode == 1
-    sentence = "another replica ended or cannot be reached, no model was written"
-    assert done.stderr == f"train_nn.py: {sentence}\n"
+    assert done.stderr == f"{LOST}\n"
     assert not (tmp_path / "run/model.pt").exists()

@@ -154,7 +154,7 @@ def test_an_interrupted_run_says_so_and_writes_no_model(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_nn, "finish_step", interrupt)
+    monkeypatch.setattr(train_nn, "add_up_gradients", interrupt)
     ended = train(archive, tmp_path / "run")
     assert (ended.code, ended.err) == (130, "train_nn.py: interrupted, no model was written\n")
     assert not list((tmp_path / "run").iterdir())

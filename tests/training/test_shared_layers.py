@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training import flat_adam, shared_layers
+from training import shared_layers
 
 LOOPBACK = "lo0" if os.uname().sysname == "Darwin" else "lo"
 SIZES = (2, 3)
@@ -77,8 +78,9 @@ def table() -> tuple[Tensor, Tensor]:
     return X, (X[:, :1] > 0).double()
 
 
-def optimizer_of(model: nn.Module) -> flat_adam.Adam:
-    return flat_adam.Adam([weight for weight in model.parameters() if weight.requires_grad], 0.01)
+def optimizer_of(model: nn.Module) -> torch.optim.Adam:
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    return torch.optim.Adam(weights, 0.01)
 
 
 def train(model: nn.Module, optimizer: Any, steps: range) -> None:
@@ -227,6 +229,7 @@ def save_checkpoint(rank: int, size: int, network: Build) -> dict[str, Any]:
 
 
 def resume(rank: int, size: int, network: Build, saved: dict[str, Any]) -> dict[str, Any]:
+    saved = copy.deepcopy(saved)  # otherwise all processes would change the same memory
     model = shared_layers.share(build(network), rank, size)
     optimizer = optimizer_of(model)
     model.load_state_dict(shared_layers.part(model, saved["model"]))

@@ -60,10 +60,19 @@ def test_machines_with_two_archives_and_with_one_train_on_three(pool: Pool, tmp_
     ]
 
 
-def test_machines_with_one_archive_each_train_on_both(pool: Pool, tmp_path: Path) -> None:
-    paths = [save(tmp_path / f"{name}.npz", **table(rows)) for name, rows in (("1", 10), ("2", 21))]
+def test_machines_with_one_archive_each_train_on_both_if_the_folder_is_named(
+    pool: Pool, tmp_path: Path
+) -> None:
+    paths = []
+    for name, rows in (("1", 10), ("2", 21)):
+        (tmp_path / name).mkdir()
+        paths.append(save(tmp_path / name / f"{name}.npz", **table(rows)))
     flags = ("--val", paths[1], "--epochs", 1, "--model_dir", tmp_path / "run")
-    for ended in pool.run(2, train_on_own, paths, flags):
+    words = "the machines have different files; if each has a part of the table, name the folder"
+    for ended, path in zip(pool.run(2, train_on_own, paths, flags), paths, strict=True):
+        assert (ended.code, ended.err) == (2, f"train_nn.py: --train {path}: {words}\n")
+    folders = [path.parent for path in paths]
+    for ended in pool.run(2, train_on_own, folders, flags):
         assert (ended.code, ended.err) == (0, "")
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
     assert [replica["rows"] for replica in metrics["replicas"]] == [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lesson.exercises import Exercise
+from lesson.jobs.cloud import Cloud
 from lesson.jobs.runs import Run
 from lesson.jobs.spec import JobSpec, JobStatus
 from lesson.jobs.states import CANCELLED, CANCELLING, ENDED, FAILED, SUCCEEDED
@@ -18,30 +18,10 @@ LONG = 10_000  # epochs of a training that does not end while you look
 
 
 class Service(Protocol):
-    """What an exercise asks of a cloud: GCP_helpers.describe and AWS_helpers.describe are such."""
+    """A helper's `describe`, as a notebook hands it to the check of an exercise."""
 
-    SERVICE: str
-
-    def refusals(self, what: str, /) -> AbstractContextManager[None]:
-        """Turn what the service refuses into a LessonError of one sentence."""
-
-    def is_job(self, thing: Any, /) -> bool:
-        """Tell whether something is an SDK's job at all."""
-
-    def refresh(self, job: Any, /) -> None:
-        """Ask the service how the job is."""
-
-    def spec(self, job: Any, /) -> JobSpec:
-        """Return what the job was asked to do."""
-
-    def status(self, job: Any, /) -> JobStatus:
-        """Return how far the job is, as last seen."""
-
-    def backing_job(self, job: Any, /) -> Any:
-        """Return the job that has the machines, their times and their errors."""
-
-    def failure_reason(self, job: Any, /) -> str:
-        """Say in sentences why the job failed."""
+    def cloud(self) -> Cloud:
+        """Return the service, as connect() has set it up."""
 
 
 @dataclass(frozen=True)
@@ -68,26 +48,27 @@ def job_to_send(judge: Callable[[Record], str], praise: str, advice: str) -> Exe
     """
 
     def look(answer: Any, service: Service) -> str:
-        if not all(hasattr(service, name) for name in ("SERVICE", "refusals", "spec", "status")):
+        if not hasattr(service, "cloud"):
             return "hand service to check(), as the cell of the exercise does."
         job = answer.job if isinstance(answer, Run | Study) else answer
+        cloud = service.cloud()
         try:
-            if not service.is_job(job):
+            if not cloud.is_job(job):
                 return NO_JOB
-            with service.refusals("asking for the job"):
-                service.refresh(job)
-                return judge(_record(answer, job, service))
+            with cloud.refusals("asking for the job"):
+                cloud.refresh(job)
+                return judge(_record(answer, job, cloud))
         except RuntimeError:  # Vertex AI's SDK, of an object that has sent nothing
             return "this job has not been sent yet."
 
     return Exercise(object, look, praise, advice, kind="send")
 
 
-def _record(answer: Any, job: Any, service: Service) -> Record:
-    status, reason = service.status(job), ""
+def _record(answer: Any, job: Any, cloud: Cloud) -> Record:
+    status, reason = cloud.status(job), ""
     if status.state == FAILED:
-        reason = service.failure_reason(service.backing_job(job))
-    return Record(answer, job, service.spec(job), status, reason)
+        reason = cloud.failure_reason(cloud.backing_job(job))
+    return Record(answer, job, cloud.spec(job), status, reason)
 
 
 def not_succeeded(record: Record) -> str:

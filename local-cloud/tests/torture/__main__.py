@@ -24,7 +24,7 @@ PARTS = {
     "load": 0.1,
     "requests": 0.1,
     "archives": 0.05,
-    "outputs": 0.1,
+    "outputs": 0.2,
     "tables": 0.1,
     "log_flood": 0.05,
     "looks": 0.1,

@@ -20,11 +20,6 @@ from tests.torture.rig import Rig
 
 PLACES = ("/", "/dev", "/etc", "/opt", "/root", "/srv", "/tmp", "/usr/local", "/var")
 CHECKOUT = Path(__file__).parents[2]
-# A word of a command of SageMaker's has 256 characters at most.
-FETCH = (
-    "import os, urllib.request as r;"
-    "exec(r.urlopen(os.environ['AWS_ENDPOINT_URL'] + '/torture/hostile.py').read())"
-)
 WRITTEN = "hostile"  # the name of the files that a job adds
 
 
@@ -60,8 +55,7 @@ def _attack(rig: Rig, tally: Tally, kept: Path, victim: subprocess.Popen[bytes])
     }
     program = Path(hostile.__file__).read_text().replace("from __future__", "#")
     program = f"import sys\nsys.argv[1:] = [{json.dumps(facts)!r}]\n{program}"
-    rig.ask("PUT", "/aws/torture/hostile.py", program.encode())
-    words = ["python", "-c", FETCH]
+    words = rig.store_program("hostile.py", program)
     for job in (rig.send(words), rig.train("machine", words)):
         rig.wait(job, 120)
         _compare(tally, rig.log(job), places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,11 +13,13 @@ from local_cloud.engine.jobs.control_groups import own_group
 from local_cloud.store import trees
 from testing.tally import Tally
 from tests.escapes import ESCAPES
-from tests.torture.rig import ENDED, Rig
+from tests.torture.rig import ENDED, Rig, processes
 
 PROMPT = 60.0  # seconds in which a job that is stopped ends, and the next one starts and ends
 GRACE = 20.0  # in which the server ends, whatever it does just then
 BEGIN = "import os, socket, sys, time\nos.chdir('/opt/ml/model')\n"
+LEFT = "all is left"
+END = f"\nprint({LEFT!r}, flush=True)"
 # What a job does; each is sent twice, and the second one is stopped in the middle.
 JOBS = {
     "sparse": "open('huge', 'wb').truncate(300 * 10**9)",
@@ -33,7 +34,6 @@ JOBS = {
         "os.mkfifo('../output/failure')\n"
         "try:\n    os.mknod('device', 0o020600, os.makedev(1, 5))\nexcept OSError:\n    pass"
     ),
-    "many-files": "for n in range(60_000):\n    open(f'{n}', 'w').close()",
     "growing": (
         "if os.fork() == 0:\n    os.setsid()\n    file = open('growing', 'wb')\n"
         "    while True:\n        file.write(bytes(1000))\n        time.sleep(0.001)\n"
@@ -44,6 +44,7 @@ JOBS = {
         "        if os.fork() == 0:\n            time.sleep(100)\n        os._exit(0)\n"
         "    os.wait()"
     ),
+    "many-files": "for n in range(60_000):\n    open(f'{n}', 'w').close()",
     "slow-to-pack": "file = open('zeros', 'wb')\nfile.truncate(8 * 10**9)",
 }
 
@@ -73,14 +74,16 @@ def run(folder: Path, seconds: float) -> Tally:
 
 def _play(rig: Rig, tally: Tally, name: str, code: str, *, stopped: bool) -> None:
     """Run one job, which is perhaps stopped, and another one after it."""
-    _send(rig, name, BEGIN + code)
+    _send(rig, name, BEGIN + code + END)
     if stopped:
         _until_it_uploads(rig, name)
         rig.sagemaker("StopTrainingJob", {"TrainingJobName": name})
         rig.sagemaker("StopTrainingJob", {"TrainingJobName": name})
     state = rig.wait(name, PROMPT if stopped else 3 * PROMPT)
     tally.check(state in ENDED, f"{name} has not ended: {state}")
-    tally.check(not _left(rig), f"{name} has ended, and processes of it run")
+    log = rig.end_of_log(name)
+    tally.check(LEFT in log, f"{name} has not left what it was to leave: {log}")
+    tally.check(not processes(rig, name), f"{name} has ended, and processes of it run")
     about = rig.sagemaker("DescribeTrainingJob", {"TrainingJobName": name})[1].decode()
     faulty = "made a mistake" in about or "RecursionError" in about
     tally.check(not faulty, f"{name}: the message speaks of a mistake of the local cloud's")
@@ -91,31 +94,17 @@ def _play(rig: Rig, tally: Tally, name: str, code: str, *, stopped: bool) -> Non
 
 def _send(rig: Rig, name: str, code: str) -> None:
     """Send a job that runs this code."""
-    script = rig.home.folder / f"{name}.py"  # an entry point's words are short
-    script.write_text(code, encoding="utf-8")
-    rig.train(name, [sys.executable, str(script)])
+    rig.train(name, rig.store_program(f"{name}.py", code))
 
 
-def _until_it_uploads(rig: Rig, name: str) -> None:
-    """Wait until the job's results are brought away, or it has ended."""
-    end = time.monotonic() + PROMPT
-    while time.monotonic() < end:
-        body = rig.sagemaker("DescribeTrainingJob", {"TrainingJobName": name})[1]
-        if json.loads(body).get("SecondaryStatus") in ("Uploading", "Completed", "Failed"):
-            return
+def _until_it_uploads(rig: Rig, name: str) -> str:
+    """Wait until the job's results are brought away, or it has ended; its status then."""
+    end, status = time.monotonic() + PROMPT, ""
+    while status not in ("Uploading", "Completed", "Failed") and time.monotonic() < end:
         time.sleep(0.05)
-
-
-def _left(rig: Rig) -> list[int]:
-    """Processes that work in a folder of this local cloud, but for its own."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.cwd().startswith(str(rig.home.data / "jobs")):
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
+        body = rig.sagemaker("DescribeTrainingJob", {"TrainingJobName": name})[1]
+        status = json.loads(body).get("SecondaryStatus", "")
+    return status
 
 
 def _escape(rig: Rig, tally: Tally) -> None:
@@ -126,6 +115,8 @@ def _escape(rig: Rig, tally: Tally) -> None:
     number = time.time_ns() % 10**9
     _send(rig, "escapes", ESCAPES.replace("SECONDS", f"100.{number}"))
     rig.wait("escapes", PROMPT)
+    log = rig.end_of_log("escapes")
+    tally.check(log.rstrip().endswith(" 0"), f"no process has left the root of its job: {log}")
     escaped = [one for one in psutil.process_iter() if _sleeps(one, f"100.{number}")]
     tally.check(not escaped, "a process has outlived its job")
     for one in escaped:
@@ -142,7 +133,8 @@ def _sleeps(process: psutil.Process, seconds: str) -> bool:
 def _end_in_the_middle(rig: Rig, tally: Tally) -> None:
     """The server ends soon although it packs something large, and starts again."""
     _send(rig, "last", BEGIN + JOBS["slow-to-pack"])
-    _until_it_uploads(rig, "last")
+    status = _until_it_uploads(rig, "last")
+    tally.check(status == "Uploading", f"the server was not in the middle of packing: {status}")
     began = time.monotonic()
     rig.stop()
     passed = time.monotonic() - began

@@ -26,6 +26,13 @@ IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-cpu.2-4.py310:latest"
 BUCKET = "torture"
 QUERIES = "local_cloud.google.bigquery.duckdb.query_process"
 ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED")
+# Runs a program from the bucket, for a job does not see the files of the machine's /tmp. A word of
+# a command of SageMaker's has 256 characters at most.
+FETCH = (
+    "import os, urllib.request as r;"
+    "url = os.environ['STORAGE_EMULATOR_HOST'] + '/storage/v1/b/{}/o/{}?alt=media';"
+    "exec(r.urlopen(url).read())"
+)
 
 
 class Rig:
@@ -129,6 +136,18 @@ class Rig:
         found: Json = json.loads(body)
         return found
 
+    def store(self, name: str, content: bytes) -> None:
+        """Store an object in Cloud Storage's bucket; OSError if it is not stored."""
+        path = f"/upload/storage/v1/b/{BUCKET}/o?uploadType=media&name={name}"
+        status, answer = self.ask("POST", path, content)
+        if status != 200:
+            raise OSError(f"{name} is not stored: {status} {answer[:300]!r}")
+
+    def store_program(self, name: str, code: str) -> list[str]:
+        """Store a program in Python; the command of a job, of either cloud, that runs it."""
+        self.store(name, code.encode())
+        return ["python", "-c", FETCH.format(BUCKET, name)]
+
     def send(self, *pools: list[str], name: str = "torture", **spec: Any) -> str:
         """Send a custom job, one pool for each command; its resource name."""
         body = {
@@ -170,8 +189,19 @@ class Rig:
 
     def log(self, job: str) -> str:
         """What a job's replicas have written."""
-        folder = self.home.data / "jobs" / job.rpartition("/")[2]
-        return "".join(log.read_text(errors="replace") for log in sorted(folder.glob("*.log")))
+        return "".join(log.read_text(errors="replace") for log in self._logs(job))
+
+    def end_of_log(self, job: str) -> str:
+        """The last that each of a job's replicas has written."""
+        ends = []
+        for path in self._logs(job):
+            with path.open("rb") as log:
+                log.seek(max(0, path.stat().st_size - 500))
+                ends.append(log.read().decode(errors="replace"))
+        return "\n".join(ends)
+
+    def _logs(self, job: str) -> list[Path]:
+        return sorted((self.home.data / "jobs" / job.rpartition("/")[2]).glob("*.log"))
 
 
 def _children(pid: int) -> list[psutil.Process]:
@@ -207,13 +237,15 @@ def training_job(name: str, words: list[str], **changes: Any) -> Json:
     } | changes
 
 
-def processes(rig: Rig) -> list[int]:
-    """Processes of this rig's engine that are there."""
-    mark = f"LOCAL_CLOUD_ENGINE={os.path.realpath(rig.home.data / 'jobs')}".encode()
+def processes(rig: Rig, job: str = "") -> list[int]:
+    """Processes of this rig's engine, or of one of its jobs, that are there."""
+    marks = {f"LOCAL_CLOUD_ENGINE={os.path.realpath(rig.home.data / 'jobs')}".encode()}
+    if job:
+        marks.add(f"LOCAL_CLOUD_JOB={job}".encode())
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
+            if marks <= {*(folder / "environ").read_bytes().split(b"\0")}:
                 found.append(int(folder.name))
         except OSError:
             continue

@@ -16,9 +16,10 @@ import psutil
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, Home
 from local_cloud.engine.isolation import job_network
+from local_cloud.engine.isolation.roots import SENTENCES, Level
 from testing.other_user import Stranger, count
 from testing.tally import Tally
-from tests.torture.rig import ENDED, Rig, processes
+from tests.torture.rig import BUCKET, ENDED, Rig, processes
 from tests.torture.tables import SCRIPT, table
 
 HYPERTUNE = (
@@ -64,7 +65,10 @@ def _look(rig: Rig, stranger: Stranger, tally: Tally, seconds: float) -> None:
 def _replicas(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds: float) -> None:
     """A job of two replicas: strangers talk to its ports, and one comes before the second does."""
     table(data := folder / "stranger.npz")
-    train = ["python", str(SCRIPT), "--train", str(data), "--val", str(data), "--model_dir", "."]
+    rig.store(data.name, data.read_bytes())
+    rig.store(SCRIPT.name, SCRIPT.read_bytes())
+    script, rows = f"/gcs/{BUCKET}/{SCRIPT.name}", f"/gcs/{BUCKET}/{data.name}"
+    train = ["python", script, "--train", rows, "--val", rows, "--model_dir", "."]
     loot = folder / "loot"
     loot.mkdir(exist_ok=True)
     loot.chmod(0o777)
@@ -78,7 +82,11 @@ def _replicas(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds:
         stranger.attack(tally, "rendezvous", port=ports[0], seconds=seconds, **facts)
     state = rig.wait(job, seconds + 150)
     tally.check(bool(ports), "rendezvous: no port was found, so nothing was tried")
-    tally.check(state in ENDED, f"rendezvous: the job has not ended: {state}")
+    # A job to whose ports nobody comes is not disturbed; else it ends, as it may.
+    well = state in (ENDED[:1] if private else ENDED)
+    tally.check(
+        well, f"rendezvous: the job has ended badly, or not: {state}: {rig.end_of_log(job)}"
+    )
     # Long enough for the stranger; then it is stopped, and resumes nothing.
     long = [*train, "--epochs", "1000000", "--patience", "0"]
     job = rig.send(long, long)
@@ -88,8 +96,8 @@ def _replicas(rig: Rig, stranger: Stranger, tally: Tally, folder: Path, seconds:
         facts = {"loot": str(said), "private": private, "pids": processes(rig)}
         stranger.attack(tally, "ports", ports=ports, seconds=seconds / 2, **facts)
     tally.check(bool(ports), "ports: none were found, so nothing was tried")
-    state, log = rig.state(job), rig.log(job)[-600:]
-    tally.check(state == "JOB_STATE_RUNNING", f"ports: noise has ended a job: {state}: {log}")
+    state, log = rig.state(job), rig.end_of_log(job)
+    tally.check(state == "JOB_STATE_RUNNING", f"ports: the job does not train on: {state}: {log}")
     _cancel(rig, job)
     for path in (joined, said):
         if path.exists():
@@ -144,7 +152,10 @@ def _link(rig: Rig, stranger: Stranger, tally: Tally, folder: Path) -> None:
         process.stdout.readline()
         state = rig.wait(rig.send(["python", "-c", HYPERTUNE]), 60)
         count(tally, "links", process)
-    tally.check(state in ENDED, f"links: the job has not ended: {state}")
+    # In a /tmp of its own the job meets no link; else it may fail.
+    has_own_tmp = SENTENCES[Level.UNPROTECTED] not in rig.get("/status")["isolation"]
+    well = state in (ENDED[:1] if has_own_tmp else ENDED)
+    tally.check(well, f"links: the job has ended badly, or not: {state}")
     if target.read_text() != "untouched":
         tally.lets_in("links: a job has written where a stranger's link in /tmp led it")
 

@@ -147,11 +147,11 @@ def _checkpoints(work: Path, good: Path, canary: Path) -> Iterator[tuple[str, li
     }
     for name, content in contents.items():
         (target := work / f"checkpoint-{name}").mkdir()
-        (target / "checkpoint-1.pt").write_bytes(content(real))
+        (target / "checkpoint.pt").write_bytes(content(real))
         yield _resuming(name, good, work)
     for name, value in _states(canary, torch.load(io.BytesIO(real), weights_only=True)).items():
         (target := work / f"checkpoint-{name}").mkdir()
-        torch.save(value, target / "checkpoint-1.pt")
+        torch.save(value, target / "checkpoint.pt")
         yield _resuming(name, good, work)
 
 
@@ -165,7 +165,7 @@ def _interrupted(work: Path, good: Path) -> bytes:
     """The checkpoint that a real run has left when it was killed."""
     words = ["--epochs", "1000000", "--patience", "0", "--checkpoint_every", "1"]
     _, words = _case("real", good, work, *words, "--checkpoint_dir", str(work / "real"))
-    whole = work / "real" / "checkpoint-1.pt"
+    whole = work / "real" / "checkpoint.pt"
     with subprocess.Popen([sys.executable, str(SCRIPT), *words], stdout=subprocess.DEVNULL) as run:
         end = time.monotonic() + PATIENCE
         while not whole.exists() and time.monotonic() < end:

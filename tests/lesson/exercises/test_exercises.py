@@ -21,20 +21,19 @@ from training import train_nn
 TRAIN, VAL = split(read_passengers(exercises.CSV))
 
 
-RELU = "        layers.append(nn.ReLU())\n"
-DROPOUT = "        layers.append(nn.Dropout(0.2))\n"
+RELU, DROPOUT = "nn.ReLU()", "nn.Dropout(0.2)"
 
 
 def copies(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
     """Copies of the script with dropout after each ReLU, and with other changes."""
     script = Path(train_nn.__file__).read_text(encoding="utf-8")
     contents = {
-        "right": script.replace(RELU, RELU + DROPOUT),
-        "one_line": script.replace(RELU, "        layers += [nn.ReLU(), nn.Dropout(p=0.2)]\n"),
+        "right": script.replace(RELU, f"{RELU}, {DROPOUT}"),
+        "own_line": script.replace(f"{RELU}]\n", f"{RELU}]\n        layers.append({DROPOUT})\n"),
         "unchanged": script,
-        "before": script.replace(RELU, DROPOUT + RELU),
-        "half": script.replace(RELU, RELU + DROPOUT.replace("0.2", "0.5")),
-        "broken": script.replace(RELU, RELU + DROPOUT.replace("))", ")")),
+        "before": script.replace(RELU, f"{DROPOUT}, {RELU}"),
+        "half": script.replace(RELU, f"{RELU}, nn.Dropout(0.5)"),
+        "broken": script.replace(RELU, f"{RELU}, nn.Dropout(0.2"),
         "empty": "",
     }
     paths = {name: str(folder / name) for name in [*contents, "missing"]}
@@ -50,7 +49,7 @@ def copies(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
         (paths["missing"], "no train_nn.py in this folder"),
         ("nn.Dropout(0.2)", "no train_nn.py in this folder"),
     ]
-    return [paths["right"], paths["one_line"]], wrong
+    return [paths["right"], paths["own_line"]], wrong
 
 
 ANSWERS: Answers = {
@@ -89,19 +88,16 @@ ANSWERS: Answers = {
     ),
     "functions": (
         [
-            "build_model loss_of_each_row own_rows add_up require_numbers",
-            "build_model(), loss_of_each_row(), own_rows(), add_up(), require_numbers()",
+            "build_model loss_of_each_row evaluate add_up_gradients fit",
+            "build_model(), loss_of_each_row(), evaluate(), add_up_gradients(), fit()",
         ],
         [
-            ("build_model own_rows", "5 names"),
-            ("fit loss_of_each_row own_rows add_up require_numbers", "layer after layer"),
-            ("build_model is_right own_rows add_up require_numbers", "outputs with y"),
-            ("build_model loss_of_each_row Table add_up require_numbers", "a range of rows"),
-            (
-                "build_model loss_of_each_row own_rows join require_numbers",
-                "backward() and step",
-            ),
-            ("build_model loss_of_each_row own_rows add_up require", "missing values"),
+            ("build_model evaluate", "5 names"),
+            ("fit loss_of_each_row evaluate add_up_gradients fit", "layer after layer"),
+            ("build_model is_right evaluate add_up_gradients fit", "outputs with y"),
+            ("build_model loss_of_each_row is_right add_up_gradients fit", "no gradients"),
+            ("build_model loss_of_each_row evaluate add_up fit", "backward() and optimizer.step"),
+            ("build_model loss_of_each_row evaluate add_up_gradients main", "epoch after epoch"),
         ],
     ),
 }
@@ -150,7 +146,8 @@ def test_the_script_has_the_functions_in_the_sections_of_the_hint() -> None:
         for number, section in enumerate(sections)
         if f"\ndef {name}(" in section
     ]
-    assert found == [1, 1, 3, 4, 3]
+    assert found == [1, 1, 2, 7, 2]
+    assert "add_up_gradients(" in sections[2]
 
 
 class Texts(HTMLParser):

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import LessonError
-from lesson.jobs.job_list import as_table
+from lesson.jobs.listing import as_table
 from lesson.jobs.results import with_results
 from lesson.jobs.runs import Run
-from lesson.jobs.sending import check_readable, explain_interrupts
+from lesson.jobs.sending import check_pipeline, check_readable, explain_interrupts
 from lesson.jobs.spec import Times, epochs_of
 from lesson.jobs.watching import in_place
 
@@ -50,6 +50,15 @@ def test_data_that_a_job_cannot_read_is_refused(value: str) -> None:
 
 def test_other_flags_may_hold_anything() -> None:
     check_readable({"train": "/gcs/b/x", "epochs": 3, "model_dir": "/tmp"}, "gs://", "/gcs/")
+
+
+def test_a_pipeline_needs_a_table_and_sets_some_flags_itself(tmp_path: Path) -> None:
+    (table := tmp_path / "table.csv").touch()
+    check_pipeline({"epochs": 3}, table)
+    with pytest.raises(LessonError, match=r"^none\.csv: no such file; are you in the lesson's"):
+        check_pipeline({}, "none.csv")
+    with pytest.raises(LessonError, match=r"^the pipeline sets val itself; leave it out of args$"):
+        check_pipeline({"val": "x"}, table)
 
 
 def test_an_interrupt_ends_the_watching_in_one_sentence() -> None:

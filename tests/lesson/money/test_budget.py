@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lesson import LessonError
-from lesson.jobs.job_list import as_table, row
+from lesson.jobs.listing import as_table, row
 from lesson.jobs.spec import Times
 from lesson.money import budget
 from lesson.money.costs import Estimate, Price, PriceUnknown, estimate
@@ -124,3 +124,17 @@ def test_jobs_of_a_list_count_what_they_have_cost_and_an_hour_while_they_run() -
         0.25 / 60 + 0.25 + 2 * 0.25 + 2 * 0.25
     )
     assert budget.of_jobs(listed[:0], estimate_cost) == 0
+
+
+def test_an_endpoint_counts_a_day_at_least_and_nothing_without_a_price() -> None:
+    def unknown(hours: float) -> Estimate:
+        raise PriceUnknown("no price")
+
+    def boxes(hours: float) -> Estimate:
+        return estimate(("box", BOX), hours=hours)
+
+    now = datetime.now(UTC)
+    assert budget.of_endpoint(now, boxes) == pytest.approx(24 * BOX.usd)
+    two_days_ago = now - timedelta(days=2)
+    assert budget.of_endpoint(two_days_ago, boxes) == pytest.approx(48 * BOX.usd, abs=0.01)
+    assert budget.of_endpoint(now, unknown) == 0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lesson import LessonError
-from lesson.jobs.job_list import as_table, row
+from lesson.jobs.listing import as_table, row
 from lesson.jobs.spec import Times
 from lesson.money.costs import (
     Estimate,

@@ -1,11 +1,12 @@
-"""What predict() sends: instances as JSON can hold them."""
+"""What predict() sends, as JSON can hold it, and what an endpoint costs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from lesson.services.serving import as_list, whole_classes
+from lesson.money.costs import Estimate, Price, PriceUnknown, estimate
+from lesson.services.serving import as_list, billing, whole_classes
 
 
 def test_rows_of_a_table_become_lists_and_every_kind_of_gap_none() -> None:
@@ -23,3 +24,12 @@ def test_classes_become_whole_numbers_where_there_are_classes() -> None:
         {"value": 2.5},
         0.9,
     ]
+
+
+def test_what_bills_says_its_price_a_day_if_it_is_known() -> None:
+    def unknown() -> Estimate:
+        raise PriceUnknown("no price")
+
+    box = Price(0.25, "https://example.org/prices", "2026-10-07", "as on the page")
+    assert billing(lambda: estimate(("box", box))) == "bills about $6.00 a day"
+    assert billing(unknown) == "bills by the hour"

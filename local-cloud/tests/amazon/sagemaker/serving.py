@@ -41,9 +41,8 @@ def make_trained(folder: Path) -> Trained:
     rows, expected = own_predictions(weights)
     boto3.client("s3").create_bucket(Bucket=BUCKET)
     content = weights.read_bytes()
-    code = {
-        f"code/{name}": (TRAINING / name).read_text() for name in ("inference.py", "serve_nn.py")
-    }
+    names = ("inference.py", "serve_nn.py", "train_nn.py")
+    code = {f"code/{name}": (TRAINING / name).read_text() for name in names}
     return Trained(
         weights,
         put({"model.pt": content}),

@@ -22,9 +22,9 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.endpoints.predictions import _extend, _predictions
 from testing.request_bodies import BODIES, KINDS
 from tests.google.vertex.support import BUCKET
-from tests.google.vertex.trained import IMAGE, Trained, probabilities, upload
+from tests.google.vertex.trained import IMAGE, SERVE, Trained, probabilities, upload
 from tests.google.vertex.tuning.test_tuning import wait_for
-from tests.lesson_code import PASSENGERS, SERVER
+from tests.lesson_code import PASSENGERS
 
 JSON = "application/json"
 
@@ -313,7 +313,7 @@ def test_a_training_job_uploads_a_model_that_answers(
         script_path=str(script),
         container_uri="us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest",
         model_serving_container_image_uri=IMAGE,
-        model_serving_container_command=[sys.executable, str(SERVER)],
+        model_serving_container_command=SERVE,
     )
     model = job.run(model_display_name="trained", machine_type="n1-standard-4")
     endpoint = model.deploy(machine_type="n1-standard-2", sync=True)

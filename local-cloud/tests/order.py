@@ -10,7 +10,7 @@ from testing.order import by_turn
 LONGEST = (
     "test_largest_requests.py",
     "google/vertex/automl/test_tables.py",
-    "engine/jobs/test_fork_server.py",
+    "engine/warm/test_fork_server.py",
     "test_recovery.py",
     "test_homes.py",
     "client/test_outdated.py",

@@ -1,7 +1,7 @@
 """Start a Python script as a process that is forked from one that has torch imported.
 
 Importing torch takes longer than most replicas in these tests train. The fork is the engine's own
-(local_cloud/engine/jobs/fork_server.py), whose tests show that such a process is as a started one.
+(local_cloud/engine/warm/fork_server.py), whose tests show that such a process is as a started one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 from local_cloud.engine import system
-from local_cloud.engine.jobs import fork_server
+from local_cloud.engine.warm import fork_server
 
 servers: dict[frozenset[tuple[str, str]], fork_server.ForkServer] = {}  # by early environment
 

@@ -15,7 +15,7 @@ from local_cloud.client.home import Home
 from local_cloud.console.pages.job_list import PAGE
 from local_cloud.console.records import logs
 from local_cloud.engine.jobs.job_table import KIND
-from local_cloud.engine.jobs.replica import log_path
+from local_cloud.engine.processes.replica import log_path
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
 from local_cloud.store.records import Records
 from testing.visitor import Visitor

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.jobs import fork_process, fork_server, warm_start
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.spec import Job, Plan, Replica
+from local_cloud.engine.warm import fork_process, fork_server, warm_start
 from tests.engine.support import until
 
 # Says all that a replica may know of itself; numpy was there before it began, or was not.

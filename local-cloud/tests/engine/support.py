@@ -14,8 +14,8 @@ from typing import Any
 
 import psutil
 
-from local_cloud.engine.jobs import reaper
 from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.processes import reaper
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import local_cloud
 from local_cloud.client.control import Status
-from local_cloud.engine.jobs import reaper
+from local_cloud.engine.processes import reaper
 from tests.strangers.sagemaker import SageMaker
 from tests.strangers.script import PLACES, Script, all_scripts
 from tests.strangers.sent import ENDED, Look, Sent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from local_cloud.engine.jobs.control_groups import own_group
+from local_cloud.engine.processes.control_groups import own_group
 from local_cloud.store import trees
 from testing.tally import Tally
 from tests.escapes import ESCAPES

@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 
 from local_cloud.amazon.logs.operations import api
 from local_cloud.amazon.protocols.dispatcher import Dispatcher
-from local_cloud.engine.jobs.log_timestamps import marks_path
 from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.logs.log_timestamps import marks_path
 from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.engine.spec import Job, JobContext, Plan, State
 from local_cloud.store.records import Records

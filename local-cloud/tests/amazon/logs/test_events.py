@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local_cloud.amazon.logs import operations
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.logs import log_timestamps
 from local_cloud.engine.spec import Plan, Replica
 from tests.amazon.logs.support import START, Served, ended, served
 

@@ -17,8 +17,8 @@ from local_cloud.engine import system
 from local_cloud.engine.base import server_base
 from local_cloud.engine.environments import job_environment, uv
 from local_cloud.engine.isolation import roots
-from local_cloud.engine.jobs import fork_server
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
+from local_cloud.engine.warm import fork_server
 from tests.engine.support import Cloud, engine, run, until
 from tests.engine.wheels import index, run_line, wheel
 

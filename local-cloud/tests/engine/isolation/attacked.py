@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from local_cloud.engine.jobs import fork_server, warm_start
 from local_cloud.engine.spec import JobContext, Plan, Replica
+from local_cloud.engine.warm import fork_server, warm_start
 from tests.engine.packed import sdist
 from tests.engine.support import Cloud, alive, engine, until
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from local_cloud.engine.jobs import log_timestamps, reaper
 from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.logs import log_timestamps
+from local_cloud.engine.processes import reaper
 from local_cloud.engine.spec import Attempt, Job, State
 from local_cloud.store.records import Records
 from tests.engine.support import (

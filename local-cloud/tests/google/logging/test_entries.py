@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from local_cloud.engine.jobs import log_timestamps
-from local_cloud.engine.jobs.log_marks import Marks
+from local_cloud.engine.logs import log_timestamps
+from local_cloud.engine.logs.log_marks import Marks
 from local_cloud.google.filters import InvalidFilter
 from local_cloud.google.logging import service
 from local_cloud.google.projects import project_number

@@ -17,8 +17,8 @@ from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.protocols.model import Json
 from local_cloud.client.environment import REGION
-from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.logs import job_files, log_timestamps
 from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.http.whole_numbers import whole
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.engine.logs import job_files, log_timestamps
 from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.engine.serving.spec import NoSuchDeployment, ServingState
 from local_cloud.engine.spec import NoSuchJob

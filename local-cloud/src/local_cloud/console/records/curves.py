@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from threading import Lock
 
-from local_cloud.engine.jobs.job_files import open_log
+from local_cloud.engine.logs.job_files import open_log
 from local_cloud.store import holes
 
 EPOCH = re.compile(r"\bepoch\b[\s:=#\[(]{0,12}(\d{1,9})", re.IGNORECASE)

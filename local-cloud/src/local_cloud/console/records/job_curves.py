@@ -18,7 +18,7 @@ from pathlib import Path
 
 from local_cloud.console.records import job_files, jobs
 from local_cloud.console.records.curves import MOST_SERIES, Curves, Series
-from local_cloud.engine.jobs.job_files import open_own
+from local_cloud.engine.logs.job_files import open_own
 from local_cloud.platform import Platform
 from local_cloud.store.files import open_file
 

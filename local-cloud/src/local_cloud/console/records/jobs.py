@@ -9,7 +9,7 @@ from typing import Any
 
 from local_cloud.console.records import job_metrics
 from local_cloud.console.site import words
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.engine.spec import Job, NoSuchJob, State
 from local_cloud.platform import Platform
 from local_cloud.store import clock, readable

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.console.site import words
-from local_cloud.engine.jobs import job_files, log_timestamps
+from local_cloud.engine.logs import job_files, log_timestamps
 
 Json = dict[str, Any]
 PIECE = 1 << 16  # bytes

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from local_cloud.console.records.curves import EPOCH, LONGEST, PAIR
-from local_cloud.engine.jobs.job_files import open_log, stat_log
+from local_cloud.engine.logs.job_files import open_log, stat_log
 from local_cloud.platform import Platform
 
 TAIL = 1 << 16  # bytes of a log that are looked at

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from local_cloud.console.site import words
 from local_cloud.console.site.requests import Clouds
 from local_cloud.console.site.sessions import Sessions
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.http import bodies
 from local_cloud.platform import Platform
 

@@ -1,1 +1,1 @@
-"""Jobs: the queue, the attempts of each, its replicas' processes and their logs."""
+"""Jobs: the queue, whose turn it is, the attempts of each, and what is on record."""

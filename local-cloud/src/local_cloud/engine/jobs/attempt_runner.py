@@ -19,9 +19,10 @@ from local_cloud.disk_errors import say
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network
 from local_cloud.engine.isolation.job_network import JobNetwork
-from local_cloud.engine.jobs import control_groups, job_files, log_timestamps, reaper
 from local_cloud.engine.jobs.remover import remove_soon
-from local_cloud.engine.jobs.replica import (
+from local_cloud.engine.logs import job_files, log_timestamps
+from local_cloud.engine.processes import control_groups, reaper
+from local_cloud.engine.processes.replica import (
     NotStarted,
     ReplicaContext,
     Started,

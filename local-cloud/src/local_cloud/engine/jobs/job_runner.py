@@ -18,11 +18,10 @@ from local_cloud.engine.isolation.job_network import JobNetwork
 from local_cloud.engine.jobs import job_table
 from local_cloud.engine.jobs.attempt_runner import AttemptRunner
 from local_cloud.engine.jobs.collector import Collector
-from local_cloud.engine.jobs.fork_server import ForkServer
 from local_cloud.engine.jobs.job_space import watch_space
 from local_cloud.engine.jobs.job_table import JobTable, with_attempt, with_outcome
-from local_cloud.engine.jobs.reaper import Reaper
-from local_cloud.engine.jobs.replica import (
+from local_cloud.engine.processes.reaper import Reaper
+from local_cloud.engine.processes.replica import (
     ReplicaContext,
     build_wheels,
     environment,
@@ -31,6 +30,7 @@ from local_cloud.engine.jobs.replica import (
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
+from local_cloud.engine.warm.fork_server import ForkServer
 from local_cloud.store import clock
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN

@@ -19,18 +19,20 @@ from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.engine.isolation import job_network
 from local_cloud.engine.isolation.roots import Isolation
-from local_cloud.engine.jobs import control_groups, job_table, log_timestamps, reaper, scheduler
+from local_cloud.engine.jobs import job_table, scheduler
 from local_cloud.engine.jobs.attempt_runner import check_name
-from local_cloud.engine.jobs.fork_server import ForkServer
 from local_cloud.engine.jobs.job_runner import JobRunner, Shared
 from local_cloud.engine.jobs.job_table import JobTable, cut_off, with_outcome
 from local_cloud.engine.jobs.remover import Remover
-from local_cloud.engine.jobs.replica import ReplicaContext, log_path
 from local_cloud.engine.jobs.scheduler import Scheduler
+from local_cloud.engine.logs import log_timestamps
+from local_cloud.engine.processes import control_groups, reaper
+from local_cloud.engine.processes.replica import ReplicaContext, log_path
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
 from local_cloud.engine.rental import Rented
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, State
+from local_cloud.engine.warm.fork_server import ForkServer
 from local_cloud.store import clock
 from local_cloud.store.records import NOT_WRITTEN, Records
 from local_cloud.store.space import Space, limit

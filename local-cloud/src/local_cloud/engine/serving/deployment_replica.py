@@ -9,8 +9,15 @@ from dataclasses import replace
 
 from local_cloud.engine import system
 from local_cloud.engine.isolation.network import Network
-from local_cloud.engine.jobs import control_groups, job_files, log_timestamps, reaper
-from local_cloud.engine.jobs.replica import ReplicaContext, Started, last_lines, log_path, start
+from local_cloud.engine.logs import job_files, log_timestamps
+from local_cloud.engine.processes import control_groups, reaper
+from local_cloud.engine.processes.replica import (
+    ReplicaContext,
+    Started,
+    last_lines,
+    log_path,
+    start,
+)
 from local_cloud.engine.serving.http_client import Client, HttpRequest, HttpResponse, Lost, TooLong
 from local_cloud.engine.serving.spec import ServingPlan
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from local_cloud.disk_errors import say
 from local_cloud.engine.isolation.network import Network
-from local_cloud.engine.jobs import job_files
-from local_cloud.engine.jobs.replica import ReplicaContext
+from local_cloud.engine.logs import job_files
+from local_cloud.engine.processes.replica import ReplicaContext
 from local_cloud.engine.serving.autoscaler import Autoscaler
 from local_cloud.engine.serving.deployment_replica import ServedReplica
 from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse, Lost, TooLong

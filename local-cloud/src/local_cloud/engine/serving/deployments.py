@@ -25,11 +25,12 @@ from typing import Any
 
 from local_cloud.client.failures import DEPLOYMENT
 from local_cloud.engine.isolation import network
-from local_cloud.engine.jobs import job_space, log_timestamps
+from local_cloud.engine.jobs import job_space
 from local_cloud.engine.jobs.attempt_runner import check_name
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.jobs.rental_records import Rentals
-from local_cloud.engine.jobs.replica import ReplicaContext
+from local_cloud.engine.logs import log_timestamps
+from local_cloud.engine.processes.replica import ReplicaContext
 from local_cloud.engine.rental import Machines, Rented
 from local_cloud.engine.serving.deployment_runner import DeploymentRunner, Moved
 from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse

@@ -6,7 +6,7 @@ import functools
 import json
 from pathlib import Path
 
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 
 NAME = "requests.jsonl"
 LARGEST = 4 << 20  # bytes; then a new file begins, and one old file is kept

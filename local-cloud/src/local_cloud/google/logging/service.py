@@ -16,7 +16,7 @@ from typing import Any
 
 from starlette.routing import Route
 
-from local_cloud.engine.jobs import job_files, log_timestamps
+from local_cloud.engine.logs import job_files, log_timestamps
 from local_cloud.engine.spec import Job, NoSuchJob
 from local_cloud.google.definitions.values import WrongValue
 from local_cloud.google.filters import InvalidFilter, bounds, compile_filter

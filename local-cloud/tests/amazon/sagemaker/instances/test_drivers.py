@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from local_cloud.engine.isolation import roots
-from local_cloud.engine.jobs import fork_process, fork_server
+from local_cloud.engine.warm import fork_process, fork_server
 from tests.amazon.sagemaker.support import go, request, running, sdk3
 
 # One process per host joins the others by what version 3 tells: the sum of the ranks says so.

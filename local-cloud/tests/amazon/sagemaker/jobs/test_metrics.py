@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local_cloud.amazon.sagemaker.jobs import metrics, search
-from local_cloud.engine.jobs.log_timestamps import LONGEST, marks_path
+from local_cloud.engine.logs.log_timestamps import LONGEST, marks_path
 from tests.amazon.sagemaker.support import go, running
 
 RUNAWAY = {"Name": "m", "Regex": "(a+)+$"}  # 2**40 ways to cut forty letters

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.jobs import reaper
+from local_cloud.engine.processes import reaper
 from tests.amazon.sagemaker.support import Refusal, go, request, running
 from tests.engine.support import alive
 

@@ -16,7 +16,7 @@ import pytest
 from local_cloud.client import control
 from local_cloud.client.control import Status
 from local_cloud.engine import system
-from local_cloud.engine.jobs import fork_server
+from local_cloud.engine.warm import fork_server
 from tests.amazon.sagemaker.support import (
     Refusal,
     go,
@@ -417,7 +417,7 @@ print("distance =", loss.item())
 """
 
 
-@pytest.mark.slow  # the fork's own rule: engine/jobs/test_fork_server.py
+@pytest.mark.slow  # the fork's own rule: engine/warm/test_fork_server.py
 def test_the_trials_of_an_ordinary_torch_script_end(with_torch: None, tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path, cores=4) as sagemaker:  # so many threads are made

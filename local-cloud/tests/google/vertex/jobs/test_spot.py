@@ -13,7 +13,7 @@ import pytest
 from google.cloud import storage
 
 import local_cloud
-from local_cloud.engine.jobs import reaper
+from local_cloud.engine.processes import reaper
 from tests.google.vertex.jobs.test_custom_job import custom_job, pool, wait_for
 from tests.google.vertex.support import BUCKET, Script, read
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from local_cloud.amazon.sagemaker.instances.layout import Host
 from local_cloud.engine.isolation import mounts, roots
-from local_cloud.engine.jobs import fork_client
 from local_cloud.engine.spec import Refused
+from local_cloud.engine.warm import fork_client
 from local_cloud.store import trees
 
 CHANNEL = "sm_drivers"
@@ -24,7 +24,7 @@ GPUS = re.compile(r'^( *env_vars\["SM_NUM_GPUS"\] =).*$', re.MULTILINE)
 SECRETS = re.compile(r"^SENSITIVE_KEYWORDS = \[", re.MULTILINE)
 # In sm_train.sh, which does not expect a blank in the interpreter's path.
 PYTHON = re.compile(r"^( *)\$SM_PYTHON_CMD ", re.MULTILINE)
-# In common/utils.py: how the script is started. It may be forked (engine/jobs/fork_client.py).
+# In common/utils.py: how the script is started. It may be forked (engine/warm/fork_client.py).
 STARTING = re.compile(
     r"""^( *)process = subprocess.Popen\(
  *commands,

@@ -204,7 +204,7 @@ def _start(
 
     A script is forked if this process has been and still may be: torch is imported already.
     """
-    forking = sys.modules.get("fork_process")  # engine/jobs/fork_process.py
+    forking = sys.modules.get("fork_process")  # engine/warm/fork_process.py
     if forking and words[0] == sys.executable and (folder / words[1]).is_file():
         pid = forking.fork_to_run(words[1:], folder, environment=environment, pipe=(read, errors))
         if pid:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local_cloud.amazon.sagemaker.jobs import failure_messages
-from local_cloud.engine.jobs import job_files
 from local_cloud.engine.jobs.attempt_runner import AGAIN
+from local_cloud.engine.logs import job_files
 from local_cloud.engine.spec import Outcome
 from local_cloud.store import interruption
 

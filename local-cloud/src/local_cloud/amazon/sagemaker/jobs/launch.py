@@ -25,7 +25,7 @@ from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import limit, patience
 from local_cloud.engine.environments import archives
 from local_cloud.engine.isolation import roots
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.engine.spec import ANY_NUMBER, EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path

@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from local_cloud.engine.jobs import job_files, log_timestamps
+from local_cloud.engine.logs import job_files, log_timestamps
 
 Json = dict[str, Any]
 SEARCH = Path(__file__).with_name("search.py")

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from local_cloud.amazon.sagemaker.instances.layout import ML, Host
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.store import files, interruption, trees
 from local_cloud.store.objects import Objects
 from local_cloud.store.space import GB, VARIABLE, Counted, Space

@@ -24,7 +24,7 @@ from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import check, invalid, limit
 from local_cloud.amazon.sagemaker.resources.tags import Tags
-from local_cloud.engine.jobs import job_files, log_timestamps
+from local_cloud.engine.logs import job_files, log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.platform import Platform
 from local_cloud.store import clock, readable

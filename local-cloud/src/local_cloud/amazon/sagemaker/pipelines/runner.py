@@ -30,8 +30,9 @@ from local_cloud.amazon.sagemaker.pipelines.values import (
 from local_cloud.amazon.sagemaker.resources.names import arn, split_s3_uri
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
-from local_cloud.engine.jobs import job_files, job_table
-from local_cloud.engine.jobs.pieces import Pieces
+from local_cloud.engine.jobs import job_table
+from local_cloud.engine.logs import job_files
+from local_cloud.pieces import Pieces
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 

@@ -18,7 +18,7 @@ from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import invalid, limit
 from local_cloud.amazon.sagemaker.resources.tags import Tags
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.logs import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
 from local_cloud.platform import Platform
 from local_cloud.store import readable

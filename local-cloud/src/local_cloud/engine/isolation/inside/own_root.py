@@ -4,7 +4,7 @@ The machine's folders are shown there, and what is written goes into a layer of 
 (overlayfs), or is refused where the layout says that there is no layer. Homes, and the folders of
 the local cloud, are hidden but for what the layout names. /tmp, /run, /dev and /proc are new.
 
-Used inside a job's process with the standard library only (launcher.py, jobs/fork_process.py). An
+Used inside a job's process with the standard library only (launcher.py, warm/fork_process.py). An
 unprivileged user gets a user namespace for it: he may add and replace files in WRITABLE, and
 cannot write into files that belong to others.
 """

@@ -15,7 +15,7 @@ from typing import Any
 
 import local_cloud
 from local_cloud import extras
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, Refused, Replica, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.automl import evaluations

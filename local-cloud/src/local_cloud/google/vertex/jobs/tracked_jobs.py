@@ -8,7 +8,7 @@ from typing import Any
 from local_cloud.bounded import process
 from local_cloud.bounded.errors import CannotRead
 from local_cloud.bounded.limits import Limits
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.engine.spec import State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.launch import folders

@@ -7,7 +7,7 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
 from local_cloud.google.projects import Projects
 from local_cloud.google.rest import ApiError

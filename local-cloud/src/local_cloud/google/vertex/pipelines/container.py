@@ -12,7 +12,7 @@ from typing import Any
 
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import placeholders
 from local_cloud.google.vertex.pipelines.lineage import Lineage

@@ -18,7 +18,6 @@ from typing import Any
 
 from local_cloud.disk_errors import say
 from local_cloud.engine.jobs import job_table
-from local_cloud.engine.jobs.pieces import Pieces
 from local_cloud.engine.spec import Job, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.training import Training
@@ -36,6 +35,7 @@ from local_cloud.google.vertex.pipelines.spec import (
 from local_cloud.google.vertex.pipelines.task import Task, TaskTable, below
 from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.pieces import Pieces
 
 FAST = "PIPELINE_FAILURE_POLICY_FAIL_FAST"
 LOST = 3  # so often a task runs again whose job the end of a server has cut off

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from local_cloud.engine.jobs import job_files
+from local_cloud.engine.logs import job_files
 
 MOST = 16 << 20  # bytes of the file's end that are read
 LONGEST = 1 << 16  # characters of a report

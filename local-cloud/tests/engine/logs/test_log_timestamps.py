@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine.jobs import log_timestamps
+from local_cloud.engine.logs import log_timestamps
 from tests.engine.support import Cloud, engine, plan, python, run, until
 
 

@@ -5,7 +5,7 @@ yours, a pipe, its whole environment, in which the secret is. So such a file is 
 is not opened: no link is followed in any part of its path below the job's folder, and it must be a
 regular file with a single name, because a second name may be that of a file of yours. Texts are
 bounded, and masked before they are cut. What comes by another way (objects in buckets, answers of
-served models) is masked here too. tests/engine/jobs/test_job_files.py lists all ways.
+served models) is masked here too. tests/engine/logs/test_job_files.py lists all ways.
 """
 
 from __future__ import annotations

@@ -19,9 +19,11 @@ from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.isolation.network import Entered
 from local_cloud.engine.isolation.roots import Isolation, Layout, Level
-from local_cloud.engine.jobs import control_groups, job_files, shell_line, warm_start
-from local_cloud.engine.jobs.fork_server import Forked, ForkServer
+from local_cloud.engine.logs import job_files
+from local_cloud.engine.processes import control_groups
 from local_cloud.engine.spec import EngineError, JobContext, Plan, Replica
+from local_cloud.engine.warm import shell_line, warm_start
+from local_cloud.engine.warm.fork_server import Forked, ForkServer
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from local_cloud.engine import system
-from local_cloud.engine.jobs import fork_process
 from local_cloud.engine.spec import Plan, Replica, State
+from local_cloud.engine.warm import fork_process
 from tests.engine.forks import TELLS, ended, only
 from tests.engine.forks import lighter as lighter
 from tests.engine.packed import SETUP, sdist

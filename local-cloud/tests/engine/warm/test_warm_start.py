@@ -12,8 +12,8 @@ import pytest
 from local_cloud.engine import system
 from local_cloud.engine.base import server_base
 from local_cloud.engine.environments.job_environment import JobEnvironment
-from local_cloud.engine.jobs import warm_start
 from local_cloud.engine.spec import Replica
+from local_cloud.engine.warm import warm_start
 from local_cloud.store import trees
 from tests.engine.packed import sdist
 from tests.lesson_code import TRAINING

@@ -15,8 +15,9 @@ import pytest
 
 from local_cloud.engine import system
 from local_cloud.engine.isolation import job_network, roots
-from local_cloud.engine.jobs import control_groups, fork_process, fork_server, reaper
+from local_cloud.engine.processes import control_groups, reaper
 from local_cloud.engine.spec import Plan, Replica, State
+from local_cloud.engine.warm import fork_process, fork_server
 from tests.engine.forks import TELLS, ended, only, plan, said
 from tests.engine.forks import lighter as lighter
 from tests.engine.forks import with_torch as with_torch

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from local_cloud.engine import machine
-from local_cloud.engine.jobs.fork_process import NOTE, ROOM
+from local_cloud.engine.warm.fork_process import NOTE, ROOM
 
 PROCESS = str(Path(__file__).with_name("fork_process.py"))
 # torch's optimizers import torch._dynamo when the first of them is made (torch/_compile.py), which

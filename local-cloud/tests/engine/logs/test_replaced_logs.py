@@ -20,8 +20,8 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.console.records import logs as console_logs
-from local_cloud.engine.jobs import log_timestamps
-from local_cloud.engine.jobs.log_marks import Marks
+from local_cloud.engine.logs import log_timestamps
+from local_cloud.engine.logs.log_marks import Marks
 from local_cloud.engine.serving.request_log import RequestLog
 from local_cloud.engine.spec import State
 from testing.visitor import Visitor

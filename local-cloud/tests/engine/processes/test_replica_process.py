@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.jobs.replica import last_lines
+from local_cloud.engine.processes.replica import last_lines
 from local_cloud.engine.spec import (
     JobContext,
     Plan,

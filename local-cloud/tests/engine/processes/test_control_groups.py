@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine import system
-from local_cloud.engine.jobs import control_groups, reaper
+from local_cloud.engine.processes import control_groups, reaper
 from local_cloud.engine.spec import Plan, Replica, State
 from tests.engine.support import (
     Cloud,

@@ -29,8 +29,8 @@ from local_cloud.console.records import job_curves, results
 from local_cloud.console.records.curves import Curves
 from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.engine.isolation import roots
-from local_cloud.engine.jobs import job_files
-from local_cloud.engine.jobs.replica import last_lines
+from local_cloud.engine.logs import job_files
+from local_cloud.engine.processes.replica import last_lines
 from local_cloud.engine.spec import EngineError
 from local_cloud.google.vertex.automl.trainings import AutoMl
 from local_cloud.google.vertex.pipelines import container
@@ -496,7 +496,7 @@ KNOWN = {
     "console/records/results.py",
     "engine/jobs/attempt_runner.py",
     "engine/jobs/queue.py",
-    "engine/jobs/replica.py",
+    "engine/processes/replica.py",
     "engine/serving/deployment_replica.py",
     "engine/serving/deployments.py",
     "google/logging/service.py",

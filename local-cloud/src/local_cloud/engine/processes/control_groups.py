@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from local_cloud.engine import system
-from local_cloud.engine.jobs import reaper
+from local_cloud.engine.processes import reaper
 from local_cloud.store import trees
 
 

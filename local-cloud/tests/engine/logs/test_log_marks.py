@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_cloud.engine.jobs.log_marks import Marks
+from local_cloud.engine.logs.log_marks import Marks
 
 STEPS = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 10**9)), max_size=200)
 

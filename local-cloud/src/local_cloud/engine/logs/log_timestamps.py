@@ -23,9 +23,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_cloud.engine.jobs import job_files
-from local_cloud.engine.jobs.job_files import open_log, stat_log
-from local_cloud.engine.jobs.log_marks import Marks
+from local_cloud.engine.logs import job_files
+from local_cloud.engine.logs.job_files import open_log, stat_log
+from local_cloud.engine.logs.log_marks import Marks
 from local_cloud.store import holes
 
 PERIOD = 0.5  # seconds: as precise as the times are

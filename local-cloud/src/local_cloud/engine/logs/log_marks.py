@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from local_cloud.engine.jobs.job_files import open_log, stat_log
+from local_cloud.engine.logs.job_files import open_log, stat_log
 
 Mark = tuple[float, int]  # seconds since the epoch, bytes of the log
 

@@ -134,12 +134,11 @@ def _define(connection: duckdb.DuckDBPyConnection) -> None:
     for statement in CATALOG:
         connection.execute(statement)
     wanted = macros()
-    version = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
+    version = hashlib.sha256(wanted.encode()).hexdigest()
     if connection.execute("SELECT version FROM catalog.macros").fetchall() == [(version,)]:
         return
     connection.execute("BEGIN TRANSACTION")
-    for statement in wanted:
-        connection.execute(statement)
+    connection.execute(wanted)
     connection.execute("DELETE FROM catalog.macros")
     connection.execute("INSERT INTO catalog.macros VALUES (?)", [version])
     connection.execute("COMMIT")

@@ -96,7 +96,7 @@ def problem_of(error: Any) -> Problem:
         return _disk(text)
     if isinstance(error, duckdb.NotImplementedException):
         return not_implemented(text.partition(": ")[2] or text)
-    if "multiple overloads" in text:  # functions.py: the types of an aggregate are not known yet
+    if "multiple overloads" in text:  # functions.sql: the types of an aggregate are not known yet
         return not_implemented("this function of an aggregate: put the aggregate in a subquery")
     for pattern, words in (
         (_UNKNOWN_FUNCTION, "not implemented in the local cloud: function {}"),

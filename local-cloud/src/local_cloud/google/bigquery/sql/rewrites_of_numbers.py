@@ -14,7 +14,7 @@ _DIVIDES = ("bq_divide", "bq_divide_once")
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Return a call of one of duckdb/functions.py's macros."""
+    """Return a call of one of the macros in duckdb/functions.sql."""
     return exp.Anonymous(this=PREFIX + name, expressions=[one.copy() for one in arguments])
 
 

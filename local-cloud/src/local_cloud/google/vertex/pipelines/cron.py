@@ -27,7 +27,7 @@ FIELDS: tuple[tuple[str, range, dict[str, int]], ...] = (
 )
 PART = re.compile(r"(?:(\*)|(\w+)(?:-(\w+))?)(?:/(\d+))?")
 ZONE = re.compile(r"(?:CRON_)?TZ=(\S+)\s+")
-LONGEST = 5 * 366  # days to look ahead: a 29th of February comes within them, mostly
+LONGEST = 28 * 366  # days to look ahead: then the weekdays fall on the same days again
 
 
 @dataclass(frozen=True)

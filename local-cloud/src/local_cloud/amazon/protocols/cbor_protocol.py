@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
+from botocore.model import DenormalizedStructureBuilder
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,15 +13,17 @@ from starlette.responses import Response
 from local_cloud.amazon.protocols import cbor
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented, too_large
 from local_cloud.amazon.protocols.json_protocol import Operation
-from local_cloud.amazon.protocols.model import Json, check, service_model, without_nulls
+from local_cloud.amazon.protocols.model import check, service_model, without_nulls
 from local_cloud.http import bodies
+
+TEXT = {"type": "string"}
+ERROR = DenormalizedStructureBuilder().with_members({"__type": TEXT, "message": TEXT}).build_model()
 
 
 class CborService:
     """A service of this protocol: operations that take and return what botocore's model says.
 
-    Times are seconds since the epoch; those in an answer are `cbor.Timestamp`. Operations run in
-    a thread.
+    Times are seconds since the epoch. Operations run in a thread.
     """
 
     def __init__(self, model: str, operations: Mapping[str, Operation]) -> None:
@@ -45,7 +48,7 @@ class CborService:
         except ServiceError as problem:
             return render(problem)
 
-    def _call(self, name: str, body: bytes) -> Json:
+    def _call(self, name: str, body: bytes) -> bytes:
         if name not in self.model.operation_names:
             raise ServiceError("UnknownOperationException", f"there is no operation {name}")
         if name not in self.operations:
@@ -56,15 +59,18 @@ class CborService:
             raise ServiceError("SerializationException", f"no CBOR: {problem}") from None
         if not isinstance(params, dict):
             raise ServiceError("SerializationException", "the request is no map")
-        check(self.model.operation_model(name), params)
-        return self.operations[name](without_nulls(params))
+        operation = self.model.operation_model(name)
+        check(operation, params)
+        result = self.operations[name](without_nulls(params))
+        return cbor.dumps(result, operation.output_shape)
 
 
 def render(problem: ServiceError) -> Response:
     """Return what the SDKs turn into a ClientError."""
-    return _respond(problem.status, {"__type": problem.code, "message": str(problem)})
+    content = cbor.dumps({"__type": problem.code, "message": str(problem)}, ERROR)
+    return _respond(problem.status, content)
 
 
-def _respond(status: int, content: Json) -> Response:
+def _respond(status: int, content: bytes) -> Response:
     headers = {"x-amzn-RequestId": str(uuid.uuid4()), "smithy-protocol": "rpc-v2-cbor"}
-    return Response(cbor.dumps(content), status, headers, "application/cbor")
+    return Response(content, status, headers, "application/cbor")

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from local_cloud.amazon.protocols.cbor import Timestamp
 from local_cloud.amazon.protocols.cbor_protocol import CborService
 from local_cloud.amazon.protocols.dispatcher import Api
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -72,7 +71,7 @@ class JobMetrics:
             )
         periods = _periods(self._points(params), start, end, seconds=params["Period"])
         points = [
-            {"Timestamp": Timestamp(moment), "Unit": "None"}
+            {"Timestamp": moment, "Unit": "None"}
             | {name: STATISTICS[name](values) for name in params["Statistics"]}
             for moment, values in periods.items()
         ]
@@ -100,7 +99,7 @@ class JobMetrics:
         return {
             "Id": query["Id"],
             "Label": query.get("Label", metric.get("MetricName", "")),
-            "Timestamps": [Timestamp(moment) for moment in moments],
+            "Timestamps": moments,
             "Values": [STATISTICS[statistic](periods[moment]) for moment in moments],
             "StatusCode": "Complete",
         }

@@ -54,7 +54,7 @@ JOBS = {
     "two replicas, torchx": ("train_nn.py by torchx's `dist.ddp`, two processes", ""),
 }
 
-# Those whose jobs start warm (local_cloud/engine/warm/warm_start.py).
+# Those whose jobs start warm (local_cloud/engine/warm/suitability.py).
 WARM = {
     *("torch", "one replica", "own image", "two replicas"),
     *("torch, SageMaker", "one instance", "two instances"),

@@ -1,7 +1,7 @@
 """What Linux has and other systems lack; whoever uses it asks here, and has another way.
 
 With LOCAL_CLOUD_PORTABLE=1 Linux does without, so that the other ways are tested there. They are:
-replicas start cold where they could start warm (warm_start.py), paths are rewritten where folders
+replicas start cold where they could start warm (suitability.py), paths are rewritten where folders
 could be mounted (mounts.py), and a thread waits for the end of each process (here). Processes of
 other groups and sessions are found by psutil everywhere (reaper.py).
 """

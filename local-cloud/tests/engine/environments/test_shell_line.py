@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from local_cloud.engine.warm import shell_line
+from local_cloud.engine.environments import shell_line
 
 FIRST = "pip install --upgrade pip && pip3 install -q --user /gcs/b/a-00:00:01.2-x-0.1.tar.gz"
 

@@ -13,7 +13,7 @@ from local_cloud.engine import system
 from local_cloud.engine.base import server_base
 from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.spec import Replica
-from local_cloud.engine.warm import warm_start
+from local_cloud.engine.warm import suitability
 from local_cloud.store import trees
 from tests.engine.packed import sdist
 from tests.lesson_code import TRAINING
@@ -35,7 +35,7 @@ def starts_warm(
     (folder / "script.py").write_text(code)
     python = JobEnvironment(folder.parent / ".python", server_base(folder))
     one = Replica("r", command, variables, folder, launched=folder if launched else None)
-    return warm_start.suits(one, folder, python)
+    return suitability.suits(one, folder, python)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_what_a_shells_line_installs_and_runs_starts_warm_for_its_code(
     line = "pip install -q /gcs/packed.tar.gz && python3 -m lcpacked"
     python = JobEnvironment(tmp_path / ".python", server_base(tmp_path))
     one = Replica("r", ("sh", "-c", line), {}, mounts={"/gcs": tmp_path})
-    assert warm_start.suits(one, tmp_path / "empty", python) is warm
+    assert suitability.suits(one, tmp_path / "empty", python) is warm
     lost = dataclasses.replace(one, mounts={"/gcs": tmp_path / "elsewhere"})
-    assert not warm_start.suits(lost, tmp_path / "empty", python)
+    assert not suitability.suits(lost, tmp_path / "empty", python)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_packages_of_a_jobs_own_and_other_images_start_cold(tmp_path: Path) -> N
     python = JobEnvironment(tmp_path / ".python", server_base(tmp_path))
     one = Replica("r", ("python", "script.py"), {}, tmp_path / "code")
     other = JobEnvironment(python.folder, dataclasses.replace(python.base, name="image"))
-    assert not warm_start.suits(one, tmp_path / "code", other)
+    assert not suitability.suits(one, tmp_path / "code", other)
     (python.packages / "torch-1.dist-info").mkdir(parents=True)
     assert not starts_warm(tmp_path / "code")
 
@@ -158,7 +158,7 @@ def test_packages_of_a_jobs_own_and_other_images_start_cold(tmp_path: Path) -> N
 def test_more_code_than_is_looked_at_starts_cold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_start, "MOST_FILES", 2)
+    monkeypatch.setattr(suitability, "MOST_FILES", 2)
     code = tmp_path / "code"
     assert starts_warm(code)
     for number in range(2):
@@ -187,4 +187,4 @@ def test_it_can_be_turned_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_lessons_script_starts_warm(tmp_path: Path) -> None:
     assert starts_warm(tmp_path / "code", (TRAINING / "train_nn.py").read_text())
-    assert warm_start.code_suits([TRAINING])
+    assert suitability.code_suits([TRAINING])

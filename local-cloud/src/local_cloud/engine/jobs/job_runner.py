@@ -30,7 +30,7 @@ from local_cloud.engine.processes.replica import (
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, Plan, State
-from local_cloud.engine.warm.fork_server import ForkServer
+from local_cloud.engine.warm.warm_start import ForkServer
 from local_cloud.store import clock
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from local_cloud.engine import system
-from local_cloud.engine.environments import image_files
+from local_cloud.engine.environments import image_files, shell_line
 from local_cloud.engine.environments.environments import Environments
 from local_cloud.engine.isolation import mounts
 from local_cloud.engine.isolation.network import Entered
@@ -22,8 +22,8 @@ from local_cloud.engine.isolation.roots import Isolation, Layout, Level
 from local_cloud.engine.logs import job_files
 from local_cloud.engine.processes import control_groups
 from local_cloud.engine.spec import EngineError, JobContext, Plan, Replica
-from local_cloud.engine.warm import shell_line, warm_start
-from local_cloud.engine.warm.fork_server import Forked, ForkServer
+from local_cloud.engine.warm import warm_start
+from local_cloud.engine.warm.warm_start import ForkServer
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # A socket's path may have 103 bytes (macOS; Linux: 107), and multiprocessing makes sockets with
@@ -66,7 +66,7 @@ class ReplicaContext:
 class Started:
     """A replica's process, which leads its group and its session, and what to clear away."""
 
-    process: subprocess.Popen[bytes] | Forked
+    process: system.Process
     temporary: Path
 
 
@@ -234,7 +234,7 @@ def _spawn(replica: Replica, launch: Launch) -> subprocess.Popen[bytes]:
     )
 
 
-def _fork(replica: Replica, launch: Launch) -> Forked | None:
+def _fork(replica: Replica, launch: Launch) -> system.Process | None:
     """Return the replica as a process that is forked, if it starts warm and can."""
     if not replica.warm:
         return None

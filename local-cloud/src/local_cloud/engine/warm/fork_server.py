@@ -1,7 +1,7 @@
 """The server's end of the processes that have torch imported and fork replicas (fork_process.py).
 
 Importing torch takes longer than many replicas train. For each replica that starts warm
-(warm_start.py) such a process gets a line with what is to run and the log's descriptor, forks, and
+(suitability.py) such a process gets a line with what is to run and the log's descriptor, forks, and
 the child becomes the replica: its session, folder, environment, mounts and arguments are what an
 ordinary start would give it.
 

@@ -18,11 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local_cloud.engine import system
-from local_cloud.engine.environments import archives
+from local_cloud.engine.environments import archives, shell_line
 from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.isolation.mounts import rewrite
 from local_cloud.engine.spec import Replica
-from local_cloud.engine.warm import shell_line
 
 VARIABLE = "LOCAL_CLOUD_WARM"  # "0": every replica starts cold
 # How the names of variables begin that torch, NumPy and their libraries read as they are imported.

@@ -9,7 +9,7 @@ from pathlib import Path
 from local_cloud.amazon.sagemaker.instances.layout import Host
 from local_cloud.engine.isolation import mounts, roots
 from local_cloud.engine.spec import Refused
-from local_cloud.engine.warm import fork_client
+from local_cloud.engine.warm.warm_start import CLIENT
 from local_cloud.store import trees
 
 CHANNEL = "sm_drivers"
@@ -33,8 +33,8 @@ STARTING = re.compile(
  *\)""",
     re.MULTILINE,
 )
-STARTED = rf"""\1sys.path.append({str(Path(fork_client.__file__).parent)!r})
-\1from fork_client import start
+STARTED = rf"""\1sys.path.append({str(CLIENT.parent)!r})
+\1from {CLIENT.stem} import start
 \1sys.path.pop()
 \1process = start(commands)"""
 # From here on the driver reads what the script prints.
@@ -44,7 +44,7 @@ READING = re.compile(r"^( *)with process\.stdout:", re.MULTILINE)
 def are_in(host: Host) -> bool:
     """Return whether the drivers have been sent, and start a program as it is known here."""
     utilities = host.channel(CHANNEL) / "common" / "utils.py"
-    return utilities.is_file() and "fork_client" in _read(utilities)
+    return utilities.is_file() and CLIENT.stem in _read(utilities)
 
 
 def fit(host: Host, port: int, gpus: int, *, places: Mapping[str, Path]) -> None:

@@ -26,7 +26,7 @@ from local_cloud.platform import Platform
 from tests.examples_of_schemas import Examples
 
 VERTEX = "google.cloud.aiplatform_v1"
-DEFINITIONS = sorted(path.stem for path in Path(definitions.__file__).parent.glob("*.json"))
+DEFINITIONS = sorted(path.stem for path in Path(definitions.__file__).parent.glob("*.v?.json"))
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
 # The server's own, and what they take.
 OWN = {

@@ -6,8 +6,6 @@ Source: google.cloud.aiplatform_v1.types, the messages of the real client librar
 from __future__ import annotations
 
 import functools
-import inspect
-import re
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -26,6 +24,7 @@ from google.cloud.aiplatform_v1.types.model_service import (
 )
 from google.protobuf import json_format
 
+from local_cloud.google.definitions import vertex_fields
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources import limits
 from local_cloud.store import clock
@@ -46,10 +45,7 @@ __all__ = [
 # What the service fills in; a request that carries them is not wrong, they are not read.
 OUTPUT_ONLY = ("name", "state", "createTime", "startTime", "endTime", "updateTime", "error", "etag")
 
-
-# In the documentation of a message: the fields without which the service refuses it.
-REQUIRED = re.compile(r"^    (\w+) \([^\n]*\):\n +Required\.", re.MULTILINE)
-# What is called required there, and is not missed here: the SDK leaves an empty text out, and the
+# What is documented as required, and is not missed here: the SDK leaves an empty text out, and the
 # metadata of pictures; where the others are used they are refused in other words.
 NOT_MISSED = {
     *(("EnvVar", "value"), ("Model", "display_name"), ("Dataset", "metadata")),
@@ -152,10 +148,10 @@ def _is_empty(message: Any, field: Any) -> bool:
 @functools.cache
 def find_required(kind: Any) -> frozenset[str]:
     """Return the names of a message's required fields, as the client library documents them."""
-    names = set(REQUIRED.findall(inspect.getdoc(kind) or ""))
+    names = vertex_fields.find_required(kind)
     if kind.__name__.endswith("Request"):
         texts = kind.pb().DESCRIPTOR.fields_by_name
-        names = {name for name in names if texts[name].type != texts[name].TYPE_STRING}
+        names = frozenset(name for name in names if texts[name].type != texts[name].TYPE_STRING)
     return frozenset(name for name in names if (kind.__name__, name) not in NOT_MISSED)
 
 

@@ -230,7 +230,11 @@ def command(request: Request, path: str) -> str:
     words = [f"--{name}={value}" for name, value in options.items() if value]
     return shlex.join(
         [
-            *("gcloud", "compute", "instances", "create", body["name"]),
+            "gcloud",
+            "compute",
+            "instances",
+            "create",
+            body["name"],
             *words,
             "--no-restart-on-failure",
         ]

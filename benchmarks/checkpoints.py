@@ -25,7 +25,11 @@ SHAPES = [
     (65_536, "1024,1024", 1024, 3, 1),
 ]
 COLUMNS = (
-    *("rows", "hidden", "an epoch, ms", "a checkpoint every", "each holds up the training, ms"),
+    "rows",
+    "hidden",
+    "an epoch, ms",
+    "a checkpoint every",
+    "each holds up the training, ms",
     "share that is added (goal under 2 %)",
 )
 PAIRS = 3  # of a run without and one with checkpoints, in each process

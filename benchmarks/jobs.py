@@ -56,8 +56,13 @@ JOBS = {
 
 # Those whose jobs start warm (local_cloud/engine/jobs/warm_start.py).
 WARM = {
-    *("torch", "one replica", "own image", "two replicas"),
-    *("torch, SageMaker", "one instance", "two instances"),
+    "torch",
+    "one replica",
+    "own image",
+    "two replicas",
+    "torch, SageMaker",
+    "one instance",
+    "two instances",
 }
 
 

@@ -230,8 +230,11 @@ def section() -> str:
         )
     ]
     worth_columns = (
-        *("median of three", "loss, 143 rows of the study", "accuracy there"),
-        *("loss, 179 unseen rows", "accuracy there"),
+        "median of three",
+        "loss, 143 rows of the study",
+        "accuracy there",
+        "loss, 179 unseen rows",
+        "accuracy there",
     )
     return (
         "### Studies on a warm local cloud\n\n"

@@ -125,8 +125,12 @@ def table(baselines: Sequence[Baseline]) -> pd.DataFrame:
 
     rows = {
         each.name: (
-            *(sum(each.right), len(each.right), each.accuracy, *each.interval),
-            *(each.seconds, each.cost),
+            sum(each.right),
+            len(each.right),
+            each.accuracy,
+            *each.interval,
+            each.seconds,
+            each.cost,
         )
         for each in _best_first(baselines)
     }

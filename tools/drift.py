@@ -33,7 +33,10 @@ FOLDER = ROOT / ".venv-drift"
 NEWEST = ("boto3", "google-cloud-aiplatform", "google-cloud-storage", "sagemaker")
 MOVE_ALONG = ("botocore", "google-crc32c", "protobuf")  # the SDKs say which versions they need
 TESTS = (
-    *("tests/GCP_helpers", "tests/AWS_helpers", "tests/helpers", "tests/sdk_paths"),
+    "tests/GCP_helpers",
+    "tests/AWS_helpers",
+    "tests/helpers",
+    "tests/sdk_paths",
     *(f"local-cloud/tests/google/{each}" for each in ("gcs", "vertex")),
     *(f"local-cloud/tests/amazon/{each}" for each in ("s3", "sagemaker", "iam", "logs")),
 )

@@ -26,9 +26,38 @@ from tests.recorded import Recorded, record
 SECONDS = 60.0  # to wait for an answer
 
 TEXTS = (
-    *("", " ", "\0", "\ud800", "\U0001f600", "é", "x" * 5000, "NaN", "Infinity", "-1", "1e400"),
-    *("9" * 400, "a/b", "../..", "%2F", "%", "{", "[", "'", '"', "\\", "\n", "null", "true"),
-    *("gs://", "s3://", "s3:///", "gs://b\0", "arn:aws:", "0001-01-01T00:00:00Z", "1.5s", "a:b"),
+    "",
+    " ",
+    "\0",
+    "\ud800",
+    "\U0001f600",
+    "é",
+    "x" * 5000,
+    "NaN",
+    "Infinity",
+    "-1",
+    "1e400",
+    "9" * 400,
+    "a/b",
+    "../..",
+    "%2F",
+    "%",
+    "{",
+    "[",
+    "'",
+    '"',
+    "\\",
+    "\n",
+    "null",
+    "true",
+    "gs://",
+    "s3://",
+    "s3:///",
+    "gs://b\0",
+    "arn:aws:",
+    "0001-01-01T00:00:00Z",
+    "1.5s",
+    "a:b",
 )
 VALUES: tuple[Any, ...] = (
     *TEXTS, None, True, False, 0, -1, 1.5, 2**31, 2**63, -(2**64), 1e308, [], {}, [None], [[]],
@@ -130,8 +159,15 @@ def _wrong(secret: str, chance: random.Random) -> str:
     at = chance.randrange(1, len(secret))
     return chance.choice(
         (
-            *("", "/", "//", secret[:-1], secret + "x", secret.swapcase(), "/." + secret),
-            *(secret[:at] + secret[at + 1 :], secret[:at] + "%00" + secret[at + 1 :]),
+            "",
+            "/",
+            "//",
+            secret[:-1],
+            secret + "x",
+            secret.swapcase(),
+            "/." + secret,
+            secret[:at] + secret[at + 1 :],
+            secret[:at] + "%00" + secret[at + 1 :],
             secret + "%2Fstatus",
         )
     )
@@ -181,8 +217,14 @@ def _bytes(request: Recorded, chance: random.Random) -> Recorded:
     to = min(at + chance.randrange(1, 20), len(body))
     text = chance.choice(TEXTS).encode(errors="surrogatepass")
     choices = (
-        *(body[:at], body[at:], body[:at] + text + body[at:], body[:at] + text + body[to:]),
-        *(body[:at] + b"\xff" + body[at:], b"", body + body, body[:at] + body[at:to] * 50),
+        body[:at],
+        body[at:],
+        body[:at] + text + body[at:],
+        body[:at] + text + body[to:],
+        body[:at] + b"\xff" + body[at:],
+        b"",
+        body + body,
+        body[:at] + body[at:to] * 50,
     )
     return request._replace(body=chance.choice(choices))
 

@@ -221,10 +221,25 @@ def header(made: Made, chance: random.Random) -> Made:
 
 
 HEADERS = (
-    *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Range", "Accept"),
-    *("Content-Range", "X-Goog-Hash", "If-Modified-Since", "x-amz-copy-source", "Cookie"),
-    *("x-amz-copy-source-range", "x-amz-decoded-content-length", "x-amz-content-sha256"),
-    *("Content-MD5", "x-amz-tagging", "x-amz-checksum-sha256", "Authorization", "Expect"),
+    "Content-Type",
+    "Content-Encoding",
+    "If-Match",
+    "If-None-Match",
+    "Range",
+    "Accept",
+    "Content-Range",
+    "X-Goog-Hash",
+    "If-Modified-Since",
+    "x-amz-copy-source",
+    "Cookie",
+    "x-amz-copy-source-range",
+    "x-amz-decoded-content-length",
+    "x-amz-content-sha256",
+    "Content-MD5",
+    "x-amz-tagging",
+    "x-amz-checksum-sha256",
+    "Authorization",
+    "Expect",
 )
 
 
@@ -237,7 +252,13 @@ def no_json(made: Made, chance: random.Random) -> Made:
 
 FAULTS: tuple[Change, ...] = (
     *(value_of(kind) for kind in DEFECTS),
-    *(missing, missing, query, query, path, header, no_json),
+    missing,
+    missing,
+    query,
+    query,
+    path,
+    header,
+    no_json,
 )
 
 
@@ -316,10 +337,18 @@ def make_some(send: Callable[[Recorded], tuple[int | None, str]]) -> dict[str, l
         is_there = status == 409 or "exists" in said or "duplicate" in said
         assert status in (200, 204) or is_there, (each, status, said[:500])
     names = {
-        **{"projects": ["declared"], "locations": ["us-central1"], "b": ["declared"], "o": ["x"]},
-        **{"datasets": ["d"], "tables": ["t"], "Bucket": ["declared"], "Key": ["x"]},
-        **{"metadataStores": ["default"], "contexts": ["abcd"], "executions": ["abcd"]},
-        **{"artifacts": ["abcd"]},
+        "projects": ["declared"],
+        "locations": ["us-central1"],
+        "b": ["declared"],
+        "o": ["x"],
+        "datasets": ["d"],
+        "tables": ["t"],
+        "Bucket": ["declared"],
+        "Key": ["x"],
+        "metadataStores": ["default"],
+        "contexts": ["abcd"],
+        "executions": ["abcd"],
+        "artifacts": ["abcd"],
     }
     for kind in LISTS:
         _, said = send(Recorded("GET", f"{PARENT}/{kind}", {}, b""))

@@ -172,8 +172,12 @@ def test_logs_are_read_and_searched(shell: Aws) -> None:
     )
     (stream,) = streams["logStreams"]
     events = shell.json(
-        *("logs", "get-log-events", *group),
-        *("--log-stream-name", stream["logStreamName"], "--start-from-head"),
+        "logs",
+        "get-log-events",
+        *group,
+        "--log-stream-name",
+        stream["logStreamName"],
+        "--start-from-head",
     )["events"]
     about_the_image, *written = [event["message"] for event in events]
     assert about_the_image.startswith("local cloud: ")
@@ -208,13 +212,24 @@ def test_the_steps_of_a_job_that_is_interrupted(shell: Aws) -> None:
     assert "at epoch 1." in said.stdout
     ended("interrupted")
     described = shell.json(
-        *("sagemaker", "describe-training-job", "--training-job-name", "interrupted"),
-        *("--query", "[TrainingJobStatus, SecondaryStatusTransitions[].Status]"),
+        "sagemaker",
+        "describe-training-job",
+        "--training-job-name",
+        "interrupted",
+        "--query",
+        "[TrainingJobStatus, SecondaryStatusTransitions[].Status]",
     )
     assert described == [
         "Completed",
         [
-            *("Starting", "Downloading", "Training", "Interrupted"),
-            *("Starting", "Downloading", "Training", "Uploading", "Completed"),
+            "Starting",
+            "Downloading",
+            "Training",
+            "Interrupted",
+            "Starting",
+            "Downloading",
+            "Training",
+            "Uploading",
+            "Completed",
         ],
     ]

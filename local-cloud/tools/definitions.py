@@ -23,8 +23,18 @@ COLLECTIONS = {
 # What a check of a request needs of a method, and of a value.
 OF_METHOD = ("id", "httpMethod", "path", "parameters", "request", "mediaUpload")
 OF_VALUE = (
-    *("$ref", "type", "format", "enum", "items", "properties", "additionalProperties"),
-    *("location", "repeated", "required", "minimum", "maximum"),
+    "$ref",
+    "type",
+    "format",
+    "enum",
+    "items",
+    "properties",
+    "additionalProperties",
+    "location",
+    "repeated",
+    "required",
+    "minimum",
+    "maximum",
 )
 
 

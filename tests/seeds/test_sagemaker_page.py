@@ -168,9 +168,16 @@ print(f"Runtime for training on SageMaker: {{end - start:.2f}} seconds, instance
 
 
 CELLS = [
-    *(OPENING, SET_UP, INSTANCE_FACTS, PREPARE, UPLOAD, TEST_LOCALLY),
-    *(train("pytorch_estimator", "ml.m5.large", 1), "first = pytorch_estimator.model_data"),
-    *(DEVICE, train("pytorch_estimator_gpu", "ml.g4dn.xlarge", 1)),
+    OPENING,
+    SET_UP,
+    INSTANCE_FACTS,
+    PREPARE,
+    UPLOAD,
+    TEST_LOCALLY,
+    train("pytorch_estimator", "ml.m5.large", 1),
+    "first = pytorch_estimator.model_data",
+    DEVICE,
+    train("pytorch_estimator_gpu", "ml.g4dn.xlarge", 1),
     train("pytorch_estimator", "ml.m5.xlarge", 2),
     "print('MODELS', first, pytorch_estimator_gpu.model_data, pytorch_estimator.model_data)",
 ]

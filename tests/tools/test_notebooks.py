@@ -230,9 +230,31 @@ def test_an_empty_page_and_empty_divs(clean_lesson, body, text):
 
 PIECES = st.sampled_from(
     [
-        *("::: challenge", "::: hint", "::: solution", "::: {.tab #x}", "::: other", ":::", "## A"),
-        *("```python", "```output", "```", "x = 1", "<!-- a -->", "<!--", "-->", "- b", "    c"),
-        *("[d](#x)", "[e](f.md)", "![g](h%00){alt=i}", "[j]: k", "`", "1. l", "> m", "\t", "===="),
+        "::: challenge",
+        "::: hint",
+        "::: solution",
+        "::: {.tab #x}",
+        "::: other",
+        ":::",
+        "## A",
+        "```python",
+        "```output",
+        "```",
+        "x = 1",
+        "<!-- a -->",
+        "<!--",
+        "-->",
+        "- b",
+        "    c",
+        "[d](#x)",
+        "[e](f.md)",
+        "![g](h%00){alt=i}",
+        "[j]: k",
+        "`",
+        "1. l",
+        "> m",
+        "\t",
+        "====",
     ]
 )
 

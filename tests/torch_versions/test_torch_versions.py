@@ -100,7 +100,10 @@ def test_one_replica_trains_the_model_of_the_lessons_torch(
     found = metrics(tmp_path / "run")
     assert found["versions"]["torch"].startswith(f"{version}.") and found["world_size"] == 1
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        *("model.pt", "metrics.json", "history.csv", "training.log")
+        "model.pt",
+        "metrics.json",
+        "history.csv",
+        "training.log",
     }
 
 

@@ -98,12 +98,18 @@ def network(*, inputs: int = 7, outputs: int = 1, batch_norm: bool = False) -> n
     """Two hidden layers."""
     if batch_norm:
         return nn.Sequential(
-            *(nn.Linear(inputs, 16, bias=False), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2)),
-            *(nn.Linear(16, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2)),
+            nn.Linear(inputs, 16, bias=False),
+            nn.BatchNorm1d(16),
+            nn.ReLU(),
+            nn.Dropout(0.2),
+            nn.Linear(16, 8, bias=False),
+            nn.BatchNorm1d(8),
+            nn.ReLU(),
+            nn.Dropout(0.2),
             nn.Linear(8, outputs),
         )
     return nn.Sequential(
-        *(nn.Linear(inputs, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, outputs))
+        nn.Linear(inputs, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, outputs)
     )
 
 
@@ -268,7 +274,8 @@ def train(script: Path, replicas: int, folder: Path, *flags: Any) -> dict[str, A
 EACH_ALONE = [pytest.param(case, 1, id=f"{case.section}-1") for case in CASES]
 EACH_AS_TWO = [
     pytest.param(
-        *(case, 2),
+        case,
+        2,
         id=f"{case.section}-2",
         marks=() if case.section == "dropout" else pytest.mark.slow,
     )

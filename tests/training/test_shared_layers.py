@@ -28,22 +28,29 @@ def two_layers() -> nn.Sequential:
 
 def three_layers() -> nn.Sequential:
     """The last layer has no partner."""
-    return nn.Sequential(
-        *(nn.Linear(7, 12), nn.ReLU(), nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 1))
-    )
+    return nn.Sequential(nn.Linear(7, 12), nn.ReLU(), nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 1))
 
 
 def four_layers() -> nn.Sequential:
     return nn.Sequential(
-        *(nn.Linear(7, 6), nn.Tanh(), nn.Linear(6, 5), nn.ReLU(inplace=True)),
-        *(nn.Linear(5, 12), nn.GELU(), nn.Linear(12, 1)),
+        nn.Linear(7, 6),
+        nn.Tanh(),
+        nn.Linear(6, 5),
+        nn.ReLU(inplace=True),
+        nn.Linear(5, 12),
+        nn.GELU(),
+        nn.Linear(12, 1),
     )
 
 
 def without_biases() -> nn.Sequential:
     model = nn.Sequential(
-        *(nn.Linear(7, 6, bias=False), nn.ReLU(), nn.Linear(6, 6, bias=False), nn.ReLU()),
-        *(nn.Linear(6, 6), nn.Linear(6, 1)),
+        nn.Linear(7, 6, bias=False),
+        nn.ReLU(),
+        nn.Linear(6, 6, bias=False),
+        nn.ReLU(),
+        nn.Linear(6, 6),
+        nn.Linear(6, 1),
     )
     model[2].requires_grad_(False)
     return model
@@ -51,8 +58,14 @@ def without_biases() -> nn.Sequential:
 
 def with_dropout_and_batch_normalisation() -> nn.Sequential:
     return nn.Sequential(
-        *(nn.Linear(7, 12), nn.ReLU(), nn.Dropout(0.5), nn.Linear(12, 6)),
-        *(nn.BatchNorm1d(6), nn.ReLU(), nn.Dropout(0.3), nn.Linear(6, 1)),
+        nn.Linear(7, 12),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(12, 6),
+        nn.BatchNorm1d(6),
+        nn.ReLU(),
+        nn.Dropout(0.3),
+        nn.Linear(6, 1),
     )
 
 
@@ -194,8 +207,13 @@ def test_in_float32_torchs_own_optimizer_trains_the_network_of_one_too(tmp_path:
 
 def wide() -> nn.Sequential:
     return nn.Sequential(
-        *(nn.Linear(7, 60), nn.ReLU(), nn.Linear(60, 60), nn.ReLU()),
-        *(nn.Linear(60, 60), nn.ReLU(), nn.Linear(60, 1)),
+        nn.Linear(7, 60),
+        nn.ReLU(),
+        nn.Linear(60, 60),
+        nn.ReLU(),
+        nn.Linear(60, 60),
+        nn.ReLU(),
+        nn.Linear(60, 1),
     )
 
 

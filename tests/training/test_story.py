@@ -28,8 +28,22 @@ STORY = [
 ]
 # What reaches a file, a bucket or another replica, and the words of the plumbing.
 REACHES_OUT = {
-    *("open", "Path", "io", "zipfile", "tempfile", "socket", "storage", "boto3", "SummaryWriter"),
-    *("dist", "save", "load", "write_bytes", "read_bytes", "torch_xla", "importlib"),
+    "open",
+    "Path",
+    "io",
+    "zipfile",
+    "tempfile",
+    "socket",
+    "storage",
+    "boto3",
+    "SummaryWriter",
+    "dist",
+    "save",
+    "load",
+    "write_bytes",
+    "read_bytes",
+    "torch_xla",
+    "importlib",
 }
 
 

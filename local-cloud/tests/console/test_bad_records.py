@@ -24,13 +24,34 @@ from tests.console import filled as names
 from tests.console.filled import Filled
 
 OF_VERTEX = (
-    *("customJobs", "hyperparameterTuningJobs", "models", "endpoints", "tensorboards", "datasets"),
-    *("trainingPipelines", "pipelineJobs", "batchPredictionJobs", "schedules", "metadataStores"),
-    *("studies", "metadataStores/default/contexts", "metadataStores/default/artifacts"),
+    "customJobs",
+    "hyperparameterTuningJobs",
+    "models",
+    "endpoints",
+    "tensorboards",
+    "datasets",
+    "trainingPipelines",
+    "pipelineJobs",
+    "batchPredictionJobs",
+    "schedules",
+    "metadataStores",
+    "studies",
+    "metadataStores/default/contexts",
+    "metadataStores/default/artifacts",
 )
 PAGES = (
-    *("", "jobs", "studies", "experiments", "models", "endpoints", "pipelines", "buckets", "bill"),
-    *("datasets", "search?q=titanic", "failures"),
+    "",
+    "jobs",
+    "studies",
+    "experiments",
+    "models",
+    "endpoints",
+    "pipelines",
+    "buckets",
+    "bill",
+    "datasets",
+    "search?q=titanic",
+    "failures",
 )
 
 

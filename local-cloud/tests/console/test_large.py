@@ -38,7 +38,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
             times = {"created": sent, "started": sent + 0.1, "ended": sent + 0.9}
             tried = (Attempt(sent, sent + 0.1, None, sent + 0.9),)
             job = Job(
-                *(f"job-{number:04}", "sagemaker", 1, State.SUCCEEDED),
+                f"job-{number:04}",
+                "sagemaker",
+                1,
+                State.SUCCEEDED,
                 **times,
                 turn=number + 1,
                 outcome=outcome,

@@ -72,7 +72,8 @@ def make_jobs() -> None:
         tags = [{"Key": "which", "Value": name}]
         client.create_training_job(TrainingJobName=name, Tags=tags, **training(code))
         while client.describe_training_job(TrainingJobName=name)["TrainingJobStatus"] not in (
-            *("Completed", "Failed"),
+            "Completed",
+            "Failed",
         ):
             time.sleep(0.1)
 
@@ -152,7 +153,9 @@ def read_tuning() -> Any:
         "best": job["BestTrainingJob"]["TrainingJobName"],
         "trials": [
             [
-                *(one["TrainingJobName"], one["TrainingJobStatus"], one["TunedHyperParameters"]),
+                one["TrainingJobName"],
+                one["TrainingJobStatus"],
+                one["TunedHyperParameters"],
                 one["FinalHyperParameterTuningJobObjectiveMetric"]["Value"],
             ]
             for one in listed

@@ -88,8 +88,11 @@ def test_half_a_surrogate_pair_in_a_job(cloud: Status, field: str) -> None:
 @pytest.mark.parametrize(
     "operation",
     [
-        *("ListTrainingJobs", "ListHyperParameterTuningJobs", "ListNotebookInstances"),
-        *("ListModelPackages", "ListModelPackageGroups"),
+        "ListTrainingJobs",
+        "ListHyperParameterTuningJobs",
+        "ListNotebookInstances",
+        "ListModelPackages",
+        "ListModelPackageGroups",
     ],
 )
 def test_members_that_are_null_are_not_given(cloud: Status, operation: str) -> None:

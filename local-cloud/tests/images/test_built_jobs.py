@@ -111,7 +111,7 @@ def test_the_lessons_image_trains_on_vertex_ai(aiplatform: ModuleType, tmp_path:
         bucket.blob(path.name).upload_from_filename(path)
     container_job(
         aiplatform, TRAINS,
-        *(f"--train=/gcs/{BUCKET}/{found.train.name}", f"--val=/gcs/{BUCKET}/{found.val.name}"),
+        f"--train=/gcs/{BUCKET}/{found.train.name}", f"--val=/gcs/{BUCKET}/{found.val.name}",
         "--epochs=2", base_output_dir=f"gs://{BUCKET}/trained",
     )  # fmt: skip
     metrics = json.loads(bucket.blob("trained/model/metrics.json").download_as_bytes())

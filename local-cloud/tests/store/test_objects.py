@@ -487,7 +487,15 @@ def test_a_listing_can_be_narrowed_started_and_grouped(objects: Objects) -> None
     assert list(objects.names("k", after="b/", delimiter="/")) == ["c"]
     assert list(objects.names("k", after="a", delimiter="/")) == ["a/", "b-1", "b/", "c"]
     assert list(objects.names("k", delimiter="-")) == [
-        *("a", "a/1", "a/2/x", "b-", "b/", "b/1", "b/2/x", "b/2/y", "c")
+        "a",
+        "a/1",
+        "a/2/x",
+        "b-",
+        "b/",
+        "b/1",
+        "b/2/x",
+        "b/2/y",
+        "c",
     ]
 
 

@@ -28,7 +28,13 @@ def test_documents_are_listed_by_the_bytes_of_their_names(records: Records) -> N
         records.put("job", name, {"name": name})
     records.put("other", "a/1", {})
     assert [name for name, _ in records.list("job")] == [
-        *("a", "a/10", "a/2", "b", "é", "\uffff", "😀")
+        "a",
+        "a/10",
+        "a/2",
+        "b",
+        "é",
+        "\uffff",
+        "😀",
     ]
     assert list(records.list("job", "a/")) == [("a/10", {"name": "a/10"}), ("a/2", {"name": "a/2"})]
 

@@ -26,8 +26,16 @@ from typing import Any
 FOLDER = Path(__file__).with_name("scripts")
 PLACES = ("vertex", "sagemaker", "vertex-trial", "sagemaker-trial")
 KEYS = (
-    *("exit", "log", "model", "gone", "hyperparameters", "arguments", "tuned", "stop at"),
-    *("replicas", "only"),
+    "exit",
+    "log",
+    "model",
+    "gone",
+    "hyperparameters",
+    "arguments",
+    "tuned",
+    "stop at",
+    "replicas",
+    "only",
 )
 
 

@@ -23,8 +23,14 @@ LARGEST = 1 << 30  # bytes that the server itself may take
 CLIENTS = 2
 # Errors that a heavy query may end with; a mistake of the local cloud's is `fault`.
 ENDS = {
-    *("resourcesExceeded", "invalidQuery", "stopped", "notImplemented", "backendError"),
-    *("responseTooLarge", "invalid", "quotaExceeded"),
+    "resourcesExceeded",
+    "invalidQuery",
+    "stopped",
+    "notImplemented",
+    "backendError",
+    "responseTooLarge",
+    "invalid",
+    "quotaExceeded",
 }
 
 

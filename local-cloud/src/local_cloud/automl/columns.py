@@ -80,8 +80,12 @@ class Columns:
 
 # What pandas raises for bytes that are no table, and for a .gz that is damaged or cut off.
 UNREADABLE = (
-    *(pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError),
-    *(zlib.error, gzip.BadGzipFile, EOFError),
+    pd.errors.ParserError,
+    pd.errors.EmptyDataError,
+    UnicodeDecodeError,
+    zlib.error,
+    gzip.BadGzipFile,
+    EOFError,
 )
 
 

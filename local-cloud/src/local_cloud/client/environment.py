@@ -18,15 +18,34 @@ NO_PROXY = "127.0.0.1,localhost"
 # prefixes. How a client behaves (AWS_MAX_ATTEMPTS, CLOUDSDK_PYTHON and the like) stays the user's.
 TAKEN_AWAY = (
     # Other addresses: of one service, of another kind of endpoint, of a listener for reports.
-    *("AWS_ENDPOINT_URL_", "AWS_USE_FIPS", "AWS_USE_DUALSTACK", "AWS_S3_", "AWS_CSM_"),
+    "AWS_ENDPOINT_URL_",
+    "AWS_USE_FIPS",
+    "AWS_USE_DUALSTACK",
+    "AWS_S3_",
+    "AWS_CSM_",
     # Other credentials: they would be sent here with every request, or be found expired.
-    *("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_CREDENTIAL_", "AWS_BEARER_TOKEN_"),
-    *("AWS_DEFAULT_PROFILE", "AWS_ROLE_", "AWS_WEB_IDENTITY_", "AWS_CONTAINER_", "AWS_ACCOUNT_ID"),
+    "AWS_SESSION_TOKEN",
+    "AWS_SECURITY_TOKEN",
+    "AWS_CREDENTIAL_",
+    "AWS_BEARER_TOKEN_",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_ROLE_",
+    "AWS_WEB_IDENTITY_",
+    "AWS_CONTAINER_",
+    "AWS_ACCOUNT_ID",
     # Of Google, for clients in other languages: Python's get none in any case.
-    *("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"),
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GCE_METADATA_HOST",
     # The same of gcloud; BOTO_ is gsutil's.
-    *("CLOUDSDK_API_", "CLOUDSDK_AUTH_", "CLOUDSDK_CORE_", "CLOUDSDK_PROXY_", "CLOUDSDK_BILLING_"),
-    *("CLOUDSDK_ACTIVE_CONFIG_NAME", "CLOUDSDK_CONTEXT_AWARE_", "CLOUDSDK_REGIONAL_", "BOTO_"),
+    "CLOUDSDK_API_",
+    "CLOUDSDK_AUTH_",
+    "CLOUDSDK_CORE_",
+    "CLOUDSDK_PROXY_",
+    "CLOUDSDK_BILLING_",
+    "CLOUDSDK_ACTIVE_CONFIG_NAME",
+    "CLOUDSDK_CONTEXT_AWARE_",
+    "CLOUDSDK_REGIONAL_",
+    "BOTO_",
 )
 
 

@@ -27,8 +27,15 @@ SECRET = 32  # bytes of chance in it
 WORD = re.compile(r"[A-Za-z0-9_-]+")  # what secrets.token_urlsafe makes
 # What is in the folder beside the data; a lost one is made again.
 FILES = (
-    *("lock", "secret", "address.json", "server.log", "starting", "stopped"),
-    *("aws-config", "sagemaker.yaml", "boto"),
+    "lock",
+    "secret",
+    "address.json",
+    "server.log",
+    "starting",
+    "stopped",
+    "aws-config",
+    "sagemaker.yaml",
+    "boto",
 )
 # Bytes of the folder's path: SQLite opens no file whose path has more than 512 (os_unix.c,
 # MAX_PATHNAME), and the longest one of ours adds fewer than 100.

@@ -33,17 +33,21 @@ from local_cloud.platform import Platform
 from local_cloud.store.errors import StoreError
 
 PAGES = (
-    *(
-        Overview,
-        JobList,
-        ComparePage,
-        JobPages,
-        StudyPages,
-        PipelinePages,
-        ResourcePages,
-        EndpointPages,
-    ),
-    *(EndpointPages, ExperimentPages, BucketPages, BillPage, FailurePage, Search, Actions, Links),
+    Overview,
+    JobList,
+    ComparePage,
+    JobPages,
+    StudyPages,
+    PipelinePages,
+    ResourcePages,
+    EndpointPages,
+    ExperimentPages,
+    BucketPages,
+    BillPage,
+    FailurePage,
+    Search,
+    Actions,
+    Links,
 )
 
 

@@ -44,7 +44,13 @@ from local_cloud.store.walk import Walk
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,221}")
 # Of the record of an object, without its digests.
 _FIELDS = (
-    *("file", "generation", "metageneration", "created", "updated", "content_type", "attributes"),
+    "file",
+    "generation",
+    "metageneration",
+    "created",
+    "updated",
+    "content_type",
+    "attributes",
 )
 _BATCH = 100  # objects that a listing looks up at once
 

@@ -15,9 +15,24 @@ from local_cloud.client.control import Status
 from tests.amazon.s3.support import refused, send
 
 NAMES = [
-    *("plain", "data/train.npz", "a b+c&d=e?f#g%2Fh", "é/漢字/😀", "a//b", "folder/", "/top"),
-    *("2026-11-20-09:00:00.123", "../up", "x" * 1024, "a/./b", ".hidden", "~/x", "%", "a\\b"),
-    *("line\nfeed", ".", "a'b(c)*!"),
+    "plain",
+    "data/train.npz",
+    "a b+c&d=e?f#g%2Fh",
+    "é/漢字/😀",
+    "a//b",
+    "folder/",
+    "/top",
+    "2026-11-20-09:00:00.123",
+    "../up",
+    "x" * 1024,
+    "a/./b",
+    ".hidden",
+    "~/x",
+    "%",
+    "a\\b",
+    "line\nfeed",
+    ".",
+    "a'b(c)*!",
 ]
 HEADERS = {
     "CacheControl": "no-store",

@@ -150,7 +150,8 @@ def test_parts_and_uploads_are_listed_in_pages(s3: Any, bucket: str) -> None:
     )
     listed = [(each["Key"], each["UploadId"]) for page in pages for each in page["Uploads"]]
     assert listed == [
-        *(("a/1", ids["a/1"][0]), ("a/2", ids["a/2"][0])),
+        ("a/1", ids["a/1"][0]),
+        ("a/2", ids["a/2"][0]),
         *(("b", each) for each in ids["b"]),
         ("k", upload.named["UploadId"]),
     ]

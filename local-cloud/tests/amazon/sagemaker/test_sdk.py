@@ -175,8 +175,15 @@ def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
         assert sum(f"epoch {epoch:4d} " in line for line in said) == 1
     found = sdk.sagemaker.describe_training_job(TrainingJobName=job.training_job_name)
     assert [step["Status"] for step in found["SecondaryStatusTransitions"]] == [
-        *("Starting", "Downloading", "Training", "Interrupted"),
-        *("Starting", "Downloading", "Training", "Uploading", "Completed"),
+        "Starting",
+        "Downloading",
+        "Training",
+        "Interrupted",
+        "Starting",
+        "Downloading",
+        "Training",
+        "Uploading",
+        "Completed",
     ]
 
 

@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 from local_cloud.google.gcs import globs
 
 IMAGES = [
-    *("img/brand.jpg", "img/empty-dir/readme.txt", "img/hi-res/deep/party-09.jpg"),
-    *("img/hi-res/party-01.jpg", "img/hi-res/party-02.jpg", "img/low-res/party-01.jpg"),
+    "img/brand.jpg",
+    "img/empty-dir/readme.txt",
+    "img/hi-res/deep/party-09.jpg",
+    "img/hi-res/party-01.jpg",
+    "img/hi-res/party-02.jpg",
+    "img/low-res/party-01.jpg",
 ]
 
 

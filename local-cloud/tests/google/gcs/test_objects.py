@@ -25,8 +25,21 @@ from local_cloud.google import rest
 from tests.google.gcs.support import Server
 
 NAMES = [
-    *("plain", "data/train.npz", "a b+c&d=e?f#g%2Fh", "é/漢字/😀", "a//b", "folder/", "/top"),
-    *("2026-11-20-09:00:00.123", "../up", "x" * 1024, "a/./b", ".hidden", "~/x", "%", "a\\b"),
+    "plain",
+    "data/train.npz",
+    "a b+c&d=e?f#g%2Fh",
+    "é/漢字/😀",
+    "a//b",
+    "folder/",
+    "/top",
+    "2026-11-20-09:00:00.123",
+    "../up",
+    "x" * 1024,
+    "a/./b",
+    ".hidden",
+    "~/x",
+    "%",
+    "a\\b",
 ]
 
 
@@ -58,7 +71,9 @@ def test_an_upload_says_what_was_stored(bucket: storage.Bucket) -> None:
     found = bucket.get_blob("note.txt")
     assert (found.metadata, found.cache_control) == ({"who": "é"}, "no-store")
     assert (found.generation, found.etag, found.crc32c) == (
-        *(blob.generation, blob.etag, blob.crc32c),
+        blob.generation,
+        blob.etag,
+        blob.crc32c,
     )
     assert found.time_created == found.updated
     assert found.id == f"bucket/note.txt/{found.generation}"
@@ -207,7 +222,8 @@ def test_lists_are_narrowed_grouped_and_paged(bucket: storage.Bucket) -> None:
     assert listed(delimiter="/") == (["a", "d"], ["b/", "c/"])
     assert listed(delimiter="/", prefix="b/") == (["b/", "b/1"], ["b/2/"])
     assert listed(delimiter="/", include_trailing_delimiter=True) == (
-        *(["a", "b/", "d"], ["b/", "c/"]),
+        ["a", "b/", "d"],
+        ["b/", "c/"],
     )
     assert listed(start_offset="b/1", end_offset="c/1") == (["b/1", "b/2/x"], [])
     assert listed(max_results=2) == (["a", "b/"], [])
@@ -274,7 +290,9 @@ def test_a_copy_has_the_source_s_metadata_unless_others_are_given(
     other = client.create_bucket("other")
     copy = bucket.copy_blob(source, other, "b")
     assert (copy.content_type, copy.metadata, copy.md5_hash) == (
-        *("text/csv", {"k": "v"}, source.md5_hash),
+        "text/csv",
+        {"k": "v"},
+        source.md5_hash,
     )
     target = other.blob("c")
     target.content_type = "text/plain"

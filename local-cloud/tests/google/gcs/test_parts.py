@@ -46,7 +46,9 @@ def test_a_file_goes_up_in_parts(bucket: storage.Bucket, file: Path, checksum: s
     found = bucket.get_blob("deep/é a+b")
     assert found.download_as_bytes() == CONTENT
     assert (found.size, found.content_type, found.storage_class) == (
-        *(len(CONTENT), "text/csv", "NEARLINE"),
+        len(CONTENT),
+        "text/csv",
+        "NEARLINE",
     )
     assert (found.metadata, found.cache_control) == ({"who": "me"}, "no-store")
     assert found.content_language == "de"

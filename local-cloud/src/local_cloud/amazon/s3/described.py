@@ -11,12 +11,22 @@ from local_cloud.store.values import Attributes, Object
 DEFAULT_TYPE = "binary/octet-stream"
 _LARGEST_METADATA = 2048  # bytes; docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
 _CLASSES = {
-    *("STANDARD", "REDUCED_REDUNDANCY", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING"),
-    *("GLACIER", "DEEP_ARCHIVE", "GLACIER_IR"),
+    "STANDARD",
+    "REDUCED_REDUNDANCY",
+    "STANDARD_IA",
+    "ONEZONE_IA",
+    "INTELLIGENT_TIERING",
+    "GLACIER",
+    "DEEP_ARCHIVE",
+    "GLACIER_IR",
 }
 # What is kept under the parameter's own name, and sent back.
 HEADERS = {
-    *("CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage", "Expires"),
+    "CacheControl",
+    "ContentDisposition",
+    "ContentEncoding",
+    "ContentLanguage",
+    "Expires",
     "WebsiteRedirectLocation",
 }
 SETTINGS = {*HEADERS, "ContentType", "Metadata", "StorageClass", "Tagging", "ServerSideEncryption"}

@@ -117,7 +117,13 @@ def whole(params: Json, name: str, argument: str, *, default: int) -> int:
 
 
 _TEXTS = {
-    *("Prefix", "Delimiter", "Marker", "NextMarker", "StartAfter", "Key", "KeyMarker"),
+    "Prefix",
+    "Delimiter",
+    "Marker",
+    "NextMarker",
+    "StartAfter",
+    "Key",
+    "KeyMarker",
     "NextKeyMarker",
 }
 

@@ -54,8 +54,12 @@ _READ = {*_CONDITIONS, *_TIMES, "Range", "PartNumber", "ChecksumMode"}
 _READ |= {
     f"Response{name}"
     for name in (
-        *("CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage"),
-        *("ContentType", "Expires"),
+        "CacheControl",
+        "ContentDisposition",
+        "ContentEncoding",
+        "ContentLanguage",
+        "ContentType",
+        "Expires",
     )
 }
 _SOURCE = {"CopySource", "ExpectedSourceBucketOwner"}

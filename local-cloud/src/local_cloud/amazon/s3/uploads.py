@@ -63,8 +63,11 @@ class Uploads:
         document |= {"content_type": content_type, "attributes": attributes}
         self._records.put(_uploads(bucket), upload, document)
         return {
-            **{"Bucket": bucket, "Key": key, "UploadId": upload},
-            **{"ChecksumAlgorithm": algorithm, "ChecksumType": kind if algorithm else None},
+            "Bucket": bucket,
+            "Key": key,
+            "UploadId": upload,
+            "ChecksumAlgorithm": algorithm,
+            "ChecksumType": kind if algorithm else None,
             "ServerSideEncryption": attributes.get("ServerSideEncryption"),
         }
 
@@ -125,17 +128,22 @@ class Uploads:
         page = found[:size]
         return {
             **{name: params[name] for name in ("Bucket", "Key", "UploadId")},
-            **{"PartNumberMarker": after, "MaxParts": size},
+            "PartNumberMarker": after,
+            "MaxParts": size,
             "NextPartNumberMarker": page[-1]["number"] if page else 0,
             "IsTruncated": len(found) > size,
             "Parts": [
                 {
-                    **{"PartNumber": part["number"], "LastModified": part["modified"]},
-                    **{"ETag": f'"{part["md5"]}"', "Size": part["size"], **part["checksums"]},
+                    "PartNumber": part["number"],
+                    "LastModified": part["modified"],
+                    "ETag": f'"{part["md5"]}"',
+                    "Size": part["size"],
+                    **part["checksums"],
                 }
                 for part in page
             ],
-            **{"Initiator": OWNER, "Owner": OWNER},
+            "Initiator": OWNER,
+            "Owner": OWNER,
             "StorageClass": document["attributes"]["StorageClass"],
             "ChecksumAlgorithm": document["algorithm"],
             "ChecksumType": document["type"] if document["algorithm"] else None,
@@ -175,19 +183,27 @@ class Uploads:
             last = (key, upload)
             uploads.append(
                 {
-                    **{"Key": key, "UploadId": upload, "Initiated": started},
-                    **{"StorageClass": document["attributes"]["StorageClass"]},
-                    **{"Owner": OWNER, "Initiator": OWNER},
+                    "Key": key,
+                    "UploadId": upload,
+                    "Initiated": started,
+                    "StorageClass": document["attributes"]["StorageClass"],
+                    "Owner": OWNER,
+                    "Initiator": OWNER,
                     "ChecksumAlgorithm": document["algorithm"],
                     "ChecksumType": document["type"] if document["algorithm"] else None,
                 }
             )
         return {
-            **{"Bucket": bucket, "Prefix": prefix, "Delimiter": delimiter or None},
-            **{"KeyMarker": marker, "UploadIdMarker": upload_marker, "MaxUploads": size},
+            "Bucket": bucket,
+            "Prefix": prefix,
+            "Delimiter": delimiter or None,
+            "KeyMarker": marker,
+            "UploadIdMarker": upload_marker,
+            "MaxUploads": size,
             "NextKeyMarker": last[0] if is_cut else None,
             "NextUploadIdMarker": last[1] if is_cut else None,
-            **{"IsTruncated": is_cut, "Uploads": uploads},
+            "IsTruncated": is_cut,
+            "Uploads": uploads,
             "CommonPrefixes": [{"Prefix": group} for group in prefixes],
         }
 
@@ -227,8 +243,12 @@ class Uploads:
             sums = {f"Checksum{algorithm}": checksums.of_file(body, algorithm)}
         digests, identity, _ = files.digest(body)
         part = {
-            **{"number": number, "size": identity[1], "md5": digests.md5.hex()},
-            **{"checksums": sums, "modified": time.time(), "file": secrets.token_hex(16)},
+            "number": number,
+            "size": identity[1],
+            "md5": digests.md5.hex(),
+            "checksums": sums,
+            "modified": time.time(),
+            "file": secrets.token_hex(16),
         }
         kept = self._objects.upload_file(keep=part["file"])
         files.sync(body)
@@ -341,8 +361,11 @@ def _parts(upload: str) -> str:
 
 def _result(made: Object) -> Json:
     return {
-        **{"Location": f"/{made.bucket}/{made.name}", "Bucket": made.bucket, "Key": made.name},
-        **{"ETag": described.etag(made), **described.checksums(made.attributes)},
+        "Location": f"/{made.bucket}/{made.name}",
+        "Bucket": made.bucket,
+        "Key": made.name,
+        "ETag": described.etag(made),
+        **described.checksums(made.attributes),
         "ServerSideEncryption": made.attributes.get("ServerSideEncryption"),
     }
 

@@ -33,12 +33,20 @@ REMOVES = {
     "DisassociateAdditionalCodeRepositories": "AdditionalCodeRepositories",
 }
 SUMMARY = (
-    *(NAME, "NotebookInstanceArn", STATUS, "Url", "InstanceType", "CreationTime"),
-    *("LastModifiedTime", "NotebookInstanceLifecycleConfigName", "DefaultCodeRepository"),
+    NAME,
+    "NotebookInstanceArn",
+    STATUS,
+    "Url",
+    "InstanceType",
+    "CreationTime",
+    "LastModifiedTime",
+    "NotebookInstanceLifecycleConfigName",
+    "DefaultCodeRepository",
     "AdditionalCodeRepositories",
 )
 FILTERS = (  # of ListNotebookInstances, those that are missing
-    *("NotebookInstanceLifecycleConfigNameContains", "DefaultCodeRepositoryContains"),
+    "NotebookInstanceLifecycleConfigNameContains",
+    "DefaultCodeRepositoryContains",
     "AdditionalCodeRepositoryEquals",
 )
 

@@ -22,8 +22,14 @@ from local_cloud.errors import LocalCloudError
 
 # Options about real accounts and their networks: the asynchronous transport refuses them.
 OF_ACCOUNTS = (
-    *("credentials_file", "scopes", "quota_project_id", "api_audience", "api_key"),
-    *("client_cert_source", "client_encrypted_cert_source", "universe_domain"),
+    "credentials_file",
+    "scopes",
+    "quota_project_id",
+    "api_audience",
+    "api_key",
+    "client_cert_source",
+    "client_encrypted_cert_source",
+    "universe_domain",
 )
 
 

@@ -20,14 +20,34 @@ GS = "gs://"
 # The operations that open files, and the functions and classes of TensorFlow's C++. Those that
 # write find their folder made: a bucket has none.
 READING = {
-    *("ReadFile", "MatchingFiles", "Restore", "RestoreSlice", "RestoreV2", "LoadDataset"),
-    *("TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset", "FixedLengthRecordDataset"),
+    "ReadFile",
+    "MatchingFiles",
+    "Restore",
+    "RestoreSlice",
+    "RestoreV2",
+    "LoadDataset",
+    "TFRecordDataset",
+    "TFRecordDatasetV2",
+    "TextLineDataset",
+    "FixedLengthRecordDataset",
     "FixedLengthRecordDatasetV2",
 }
 WRITING = {
-    *("WriteFile", "Save", "SaveSlices", "SaveV2", "MergeV2Checkpoints", "SaveDataset"),
-    *("SaveDatasetV2", "CacheDataset", "CacheDatasetV2", "SnapshotDatasetV2"),
-    *("CreateSummaryFileWriter", "WritableFile", "RecordWriter", "CopyFile", "RenameFile"),
+    "WriteFile",
+    "Save",
+    "SaveSlices",
+    "SaveV2",
+    "MergeV2Checkpoints",
+    "SaveDataset",
+    "SaveDatasetV2",
+    "CacheDataset",
+    "CacheDatasetV2",
+    "SnapshotDatasetV2",
+    "CreateSummaryFileWriter",
+    "WritableFile",
+    "RecordWriter",
+    "CopyFile",
+    "RenameFile",
     "CreateDir",
 }
 OPERATIONS = READING | WRITING

@@ -33,9 +33,20 @@ ENCRYPTED = 1  # this flag of a zip file's member
 Rows = list[list[str]]
 # What bad bytes make the decoders raise; NumPy reads a header as a literal of Python.
 BROKEN = (
-    *(OSError, EOFError, ValueError, TypeError, KeyError, IndexError, RuntimeError),
-    *(SyntaxError, tokenize.TokenError, struct.error, zlib.error, lzma.LZMAError),
-    *(tarfile.TarError, zipfile.BadZipFile),
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    RuntimeError,
+    SyntaxError,
+    tokenize.TokenError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
 )
 
 

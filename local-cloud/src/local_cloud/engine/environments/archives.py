@@ -36,8 +36,18 @@ CHUNK = 1 << 20
 # What the two modules raise for a file that is none or is broken, each in its own way; of these,
 # RuntimeError is a zip file that asks for a password or has an unknown compression.
 DAMAGED = (
-    *(OSError, EOFError, ValueError, RuntimeError, LookupError, TypeError, OverflowError),
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error, OverLimit),
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    LookupError,
+    TypeError,
+    OverflowError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OverLimit,
 )
 
 

@@ -149,11 +149,16 @@ def needed(folder: Path) -> tuple[str, ...]:
     interpreter = Path(sys.executable).resolve()
     uv_cache = os.environ.get("UV_CACHE_DIR") or f"{_base_folder('CACHE', '.cache')}/uv"
     found = [
-        *(sys.prefix, sys.base_prefix, sys.exec_prefix, str(interpreter.parents[1])),
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        str(interpreter.parents[1]),
         *server_sites(),
         str(Path(local_cloud.__file__).parent),
-        *(str(folder / ".bin"), str(folder / ".wheels")),
-        *(uv_cache, f"{_base_folder('CONFIG', '.config')}/uv"),
+        str(folder / ".bin"),
+        str(folder / ".wheels"),
+        uv_cache,
+        f"{_base_folder('CONFIG', '.config')}/uv",
     ]
     if uv := shutil.which("uv"):
         found += [uv, os.path.realpath(uv)]

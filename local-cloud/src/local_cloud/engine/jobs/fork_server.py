@@ -41,22 +41,24 @@ BYTES = 1 << 15  # of room for a replica's environment, as others see it
 # Variables that the C library, Python and the imported modules read as they begin: a process is
 # started with a replica's own.
 EARLY = (
-    *("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_"),
-    *(
-        "OMP_",
-        "GOMP_",
-        "KMP_",
-        "MKL_",
-        "OPENBLAS_",
-        "TORCH",
-        "PYTORCH_",
-        "ATEN_",
-        "ONEDNN_",
-        "NPY_",
-        "SYMPY_",
-        "MPMATH_",
-        "OPTREE_",
-    ),
+    "LANG",
+    "LC_",
+    "LD_",
+    "GLIBC_",
+    "MALLOC_",
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "TORCH",
+    "PYTORCH_",
+    "ATEN_",
+    "ONEDNN_",
+    "NPY_",
+    "SYMPY_",
+    "MPMATH_",
+    "OPTREE_",
 )
 # Under a name of its own, so that "__main__" is the replica's. Standard input is the line.
 START = """

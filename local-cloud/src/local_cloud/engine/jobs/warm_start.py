@@ -27,8 +27,24 @@ from local_cloud.engine.spec import Replica
 VARIABLE = "LOCAL_CLOUD_WARM"  # "0": every replica starts cold
 # How the names of variables begin that torch, NumPy and their libraries read as they are imported.
 LIBRARIES = (
-    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "NPY_", "NUMPY_"),
-    *("TORCH", "PYTORCH_", "ATEN_", "ONEDNN_", "DNNL_", "KINETO_", "TRITON_", "CUDA_"),
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "GOTO_",
+    "BLIS_",
+    "VECLIB_",
+    "NPY_",
+    "NUMPY_",
+    "TORCH",
+    "PYTORCH_",
+    "ATEN_",
+    "ONEDNN_",
+    "DNNL_",
+    "KINETO_",
+    "TRITON_",
+    "CUDA_",
 )
 # And those that the C library and Python read as a process begins.
 PROCESS = ("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_", "PYTHON")

@@ -78,8 +78,12 @@ class Batches:
         if "alt=media" in url.query.split("&"):
             return invalid("A batch cannot hold uploads or downloads.").response()
         scope = dict(request.scope) | {
-            **{"method": call.verb, "headers": call.headers, "query_string": url.query.encode()},
-            **{"path": root + path, "raw_path": (root + path).encode(), "path_params": {}},
+            "method": call.verb,
+            "headers": call.headers,
+            "query_string": url.query.encode(),
+            "path": root + path,
+            "raw_path": (root + path).encode(),
+            "path_params": {},
         }
         return await _collect(self._router, scope, call.body)
 

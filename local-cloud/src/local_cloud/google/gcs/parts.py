@@ -184,7 +184,9 @@ class PartedUploads:
         self._forget(upload)
         content = {
             "Location": f"{call.base}/{insert.bucket}/{insert.name}",
-            **{"Bucket": insert.bucket, "Key": insert.name, "ETag": f'"{etag(made)}"'},
+            "Bucket": insert.bucket,
+            "Key": insert.name,
+            "ETag": f'"{etag(made)}"',
         }
         return answer("CompleteMultipartUploadResult", content)
 
@@ -239,15 +241,20 @@ class PartedUploads:
         found = sorted((int(number), part) for number, part in all_parts if int(number) > after)
         shown = found[: max(1, min(most, _MOST_SHOWN))]
         content: Json = {
-            **{"Bucket": insert.bucket, "Key": insert.name, "UploadId": call.query["uploadId"]},
-            **{"StorageClass": insert.attributes.get("storageClass", "STANDARD")},
-            **{"PartNumberMarker": after, "MaxParts": most},
+            "Bucket": insert.bucket,
+            "Key": insert.name,
+            "UploadId": call.query["uploadId"],
+            "StorageClass": insert.attributes.get("storageClass", "STANDARD"),
+            "PartNumberMarker": after,
+            "MaxParts": most,
             "NextPartNumberMarker": shown[-1][0] if shown else 0,
             "IsTruncated": str(len(found) > len(shown)).lower(),
             "Part": [
                 {
-                    **{"PartNumber": number, "LastModified": shown_time(part["modified"])},
-                    **{"ETag": f'"{part["md5"]}"', "Size": part["size"]},
+                    "PartNumber": number,
+                    "LastModified": shown_time(part["modified"]),
+                    "ETag": f'"{part["md5"]}"',
+                    "Size": part["size"],
                 }
                 for number, part in shown
             ],

@@ -26,12 +26,30 @@ _OBJECT_REFUSED = {"acl", "eventBasedHold", "temporaryHold", "retention"}
 
 # What is kept of a bucket's resource. None of it changes what the local cloud does.
 _BUCKET = {
-    *("location", "storageClass", "labels", "lifecycle", "cors", "website", "logging", "billing"),
-    *("iamConfiguration", "autoclass", "rpo", "softDeletePolicy", "versioning"),
+    "location",
+    "storageClass",
+    "labels",
+    "lifecycle",
+    "cors",
+    "website",
+    "logging",
+    "billing",
+    "iamConfiguration",
+    "autoclass",
+    "rpo",
+    "softDeletePolicy",
+    "versioning",
 }
 _BUCKET_REFUSED = {
-    *("acl", "defaultObjectAcl", "encryption", "retentionPolicy", "defaultEventBasedHold"),
-    *("hierarchicalNamespace", "customPlacementConfig", "ipFilter", "objectRetention"),
+    "acl",
+    "defaultObjectAcl",
+    "encryption",
+    "retentionPolicy",
+    "defaultEventBasedHold",
+    "hierarchicalNamespace",
+    "customPlacementConfig",
+    "ipFilter",
+    "objectRetention",
 }
 _MULTI = {"US", "EU", "ASIA"}
 _DUAL = {"NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"}

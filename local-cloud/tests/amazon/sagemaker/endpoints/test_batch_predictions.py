@@ -92,7 +92,10 @@ def test_each_line_has_its_prediction_in_order(trained: Trained, model: str) -> 
             **{
                 field: found[field]
                 for field in (
-                    *("TransformJobName", "ModelName", "TransformInput", "TransformOutput"),
+                    "TransformJobName",
+                    "ModelName",
+                    "TransformInput",
+                    "TransformOutput",
                     "TransformResources",
                 )
             }

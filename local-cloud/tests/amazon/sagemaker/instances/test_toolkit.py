@@ -92,9 +92,16 @@ def test_torch_distributed_is_torchrun_on_every_instance(tmp_path: Path) -> None
     }
     words = toolkit.command(tmp_path, found, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1234"})
     assert words[1:] == [
-        *("-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=1"),
-        *("--master_addr=127.0.0.1", "--master_port=1234", "--node_rank=1"),
-        *("train.py", "--epochs", "3"),
+        "-m",
+        "torch.distributed.run",
+        "--nnodes=2",
+        "--nproc_per_node=1",
+        "--master_addr=127.0.0.1",
+        "--master_port=1234",
+        "--node_rank=1",
+        "train.py",
+        "--epochs",
+        "3",
     ]
 
 

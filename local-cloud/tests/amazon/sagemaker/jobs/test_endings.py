@@ -57,7 +57,11 @@ class TestCompleted:
             async with running(tmp_path) as sagemaker:
                 found = await sagemaker.run("pass")
                 assert steps(found) == [
-                    *("Starting", "Downloading", "Training", "Uploading", "Completed")
+                    "Starting",
+                    "Downloading",
+                    "Training",
+                    "Uploading",
+                    "Completed",
                 ]
                 for before, after in itertools.pairwise(found["SecondaryStatusTransitions"]):
                     assert before["StartTime"] <= before["EndTime"] == after["StartTime"]

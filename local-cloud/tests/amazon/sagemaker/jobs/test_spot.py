@@ -225,7 +225,12 @@ class TestStopped:
                 sagemaker("StopTrainingJob", TrainingJobName=name)
                 found = await sagemaker.end(name, "Stopped")
                 assert steps(found) == [
-                    *(*ONCE, "Interrupted", "Starting", "Stopping", "Uploading", "Stopped")
+                    *ONCE,
+                    "Interrupted",
+                    "Starting",
+                    "Stopping",
+                    "Uploading",
+                    "Stopped",
                 ]
                 assert not sagemaker.keys("out/")  # the first attempt's disks are gone
 
@@ -276,7 +281,11 @@ def test_the_steps_of_any_number_of_attempts(
     state = State.SUCCEEDED if ended else State.RUNNING
     outcome = Outcome(state, "succeeded", "") if ended else None
     job = Job(
-        *("a", "sagemaker", 1, state, 1e9),
+        "a",
+        "sagemaker",
+        1,
+        state,
+        1e9,
         started=attempts[0].started,
         ended=now if ended else None,
         outcome=outcome,

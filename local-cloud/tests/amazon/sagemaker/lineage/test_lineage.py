@@ -141,7 +141,10 @@ def test_a_query_has_pages_and_each_edge_is_on_one(sdk: SimpleNamespace, graph: 
 def test_a_circle_of_associations_comes_to_an_end(sdk: SimpleNamespace, graph: Graph) -> None:
     sdk.client.add_association(SourceArn=graph["endpoint"], DestinationArn=graph["image"])
     assert query(sdk, graph, "model", IncludeEdges=True, Direction="Descendants") == {
-        *("model", "deploy", "endpoint", "image")
+        "model",
+        "deploy",
+        "endpoint",
+        "image",
     }
 
 
@@ -153,7 +156,8 @@ def test_associations_are_listed_by_their_ends(sdk: SimpleNamespace, graph: Grap
     model = graph["model"]
     assert listed(DestinationArn=model) == ["data", "image"]  # the newest first
     assert listed(DestinationArn=model, SortBy="SourceType", SortOrder="Descending") == [
-        *("image", "data")
+        "image",
+        "data",
     ]
     assert listed(DestinationArn=model, SourceType="Image") == ["image"]
     assert listed(DestinationArn=model, AssociationType="AssociatedWith") == ["data"]

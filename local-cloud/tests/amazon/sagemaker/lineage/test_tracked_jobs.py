@@ -100,7 +100,8 @@ def test_what_it_read_and_made_are_artifacts(client: Any, arn: str) -> None:
     inner = component["TrialComponentArn"]
     read = client.list_associations(DestinationArn=inner)["AssociationSummaries"]
     assert {(one["SourceType"], one["AssociationType"]) for one in read} == {
-        *(("Image", "ContributedTo"), ("DataSet", "ContributedTo"))
+        ("Image", "ContributedTo"),
+        ("DataSet", "ContributedTo"),
     }
     (made,) = client.list_associations(SourceArn=inner)["AssociationSummaries"]
     assert (made["DestinationType"], made["AssociationType"]) == ("Model", "Produced")

@@ -240,7 +240,9 @@ def test_tables_are_made_and_dropped(run: Run, client: bigquery.Client) -> None:
     run("CREATE TABLE t (id INT64 NOT NULL, at STRUCT<x FLOAT64>, tags ARRAY<STRING>)")
     schema = client.get_table("d.t").schema
     assert [(one.field_type, one.mode) for one in schema] == [
-        *(("INTEGER", "REQUIRED"), ("RECORD", "NULLABLE"), ("STRING", "REPEATED")),
+        ("INTEGER", "REQUIRED"),
+        ("RECORD", "NULLABLE"),
+        ("STRING", "REPEATED"),
     ]
     run("CREATE TABLE IF NOT EXISTS t (x INT64)")
     run("CREATE OR REPLACE TABLE t AS SELECT 1 AS x, 'a' AS y")
@@ -263,7 +265,9 @@ def test_views_and_the_information_schema(run: Run, client: bigquery.Client) -> 
     client.create_table(view)
     assert run("SELECT z FROM v2") == [(20,)]
     assert run("SELECT table_name, table_type FROM d.INFORMATION_SCHEMA.TABLES ORDER BY 1") == [
-        *(("t", "BASE TABLE"), ("v", "VIEW"), ("v2", "VIEW")),
+        ("t", "BASE TABLE"),
+        ("v", "VIEW"),
+        ("v2", "VIEW"),
     ]
     query = "SELECT column_name, data_type FROM INFORMATION_SCHEMA.COLUMNS WHERE table_name = 't'"
     assert run(query) == [("x", "INT64")]

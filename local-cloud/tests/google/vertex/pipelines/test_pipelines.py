@@ -101,7 +101,9 @@ def ended(client: Any, job: PipelineJob, seconds: float = 60) -> PipelineJob:
     """The job once it has ended; each look is held until then."""
     end = time.monotonic() + seconds
     while (found := client.get_pipeline_job(name=job.name)).state.name not in (
-        *("PIPELINE_STATE_SUCCEEDED", "PIPELINE_STATE_FAILED", "PIPELINE_STATE_CANCELLED"),
+        "PIPELINE_STATE_SUCCEEDED",
+        "PIPELINE_STATE_FAILED",
+        "PIPELINE_STATE_CANCELLED",
     ):
         assert time.monotonic() < end
     answer: PipelineJob = found

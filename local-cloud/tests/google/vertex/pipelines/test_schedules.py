@@ -60,7 +60,9 @@ def test_a_schedule_is_kept_paused_resumed_changed_and_deleted(
     )
     found = schedule.gca_resource
     assert (schedule.state.name, found.next_run_time.hour, found.next_run_time.day) == (
-        *("ACTIVE", 2, 1),
+        "ACTIVE",
+        2,
+        1,
     )
     local_cloud.stop()
     local_cloud.activate()

@@ -21,9 +21,26 @@ IMAGE = re.compile(r"[^/]+/(?:sagemaker-)?xgboost[:@][^/]+")
 TRAIN = Path(__file__).with_name("xgboost_train.py")
 # What the algorithm can be tuned for: the metrics that XGBoost itself knows.
 METRICS = (
-    *("auc", "aucpr", "map", "ndcg", "aft-nloglik", "cox-nloglik", "error", "gamma-deviance"),
-    *("gamma-nloglik", "interval-regression-accuracy", "logloss", "mae", "mape", "merror"),
-    *("mlogloss", "mphe", "poisson-nloglik", "rmse", "rmsle", "tweedie-nloglik"),
+    "auc",
+    "aucpr",
+    "map",
+    "ndcg",
+    "aft-nloglik",
+    "cox-nloglik",
+    "error",
+    "gamma-deviance",
+    "gamma-nloglik",
+    "interval-regression-accuracy",
+    "logloss",
+    "mae",
+    "mape",
+    "merror",
+    "mlogloss",
+    "mphe",
+    "poisson-nloglik",
+    "rmse",
+    "rmsle",
+    "tweedie-nloglik",
 )
 DEFINITIONS = [
     {"Name": f"validation:{name}", "Regex": rf".*\[[0-9]+\].*#011validation-{name}:(\S+)"}

@@ -36,10 +36,19 @@ TASKS = {
 DEFAULTS = {"BinaryClassification": "F1", "MulticlassClassification": "Accuracy"}
 DEFAULTS |= {"Regression": "MSE"}
 METRICS = {
-    **{"Accuracy": "accuracy", "AUC": "auRoc", "BalancedAccuracy": "balancedAccuracy", "F1": "f1"},
-    **{"Precision": "precision", "Recall": "recall", "LogLoss": "logLoss"},
-    **{"F1macro": "f1Macro", "PrecisionMacro": "precisionMacro", "RecallMacro": "recallMacro"},
-    **{"MSE": "meanSquaredError", "RMSE": "rootMeanSquaredError", "MAE": "meanAbsoluteError"},
+    "Accuracy": "accuracy",
+    "AUC": "auRoc",
+    "BalancedAccuracy": "balancedAccuracy",
+    "F1": "f1",
+    "Precision": "precision",
+    "Recall": "recall",
+    "LogLoss": "logLoss",
+    "F1macro": "f1Macro",
+    "PrecisionMacro": "precisionMacro",
+    "RecallMacro": "recallMacro",
+    "MSE": "meanSquaredError",
+    "RMSE": "rootMeanSquaredError",
+    "MAE": "meanAbsoluteError",
     "R2": "rSquared",
 }
 

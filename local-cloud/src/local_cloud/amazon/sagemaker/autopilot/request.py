@@ -21,7 +21,11 @@ CSV = ("text/csv", "text/csv;header=present")
 METRICS = {
     "BinaryClassification": ("F1", "Accuracy", "AUC", "BalancedAccuracy", "Precision", "Recall"),
     "MulticlassClassification": (
-        *("Accuracy", "BalancedAccuracy", "F1macro", "PrecisionMacro", "RecallMacro"),
+        "Accuracy",
+        "BalancedAccuracy",
+        "F1macro",
+        "PrecisionMacro",
+        "RecallMacro",
     ),
     "Regression": ("MSE", "RMSE", "MAE", "R2"),
 }
@@ -154,7 +158,8 @@ def check(request: Json, objects: Objects) -> None:
 def _check_missing(request: Json) -> None:
     found = tabular(request)
     for field in (
-        *("SampleWeightAttributeName", "FeatureSpecificationS3Uri"),
+        "SampleWeightAttributeName",
+        "FeatureSpecificationS3Uri",
         "GenerateCandidateDefinitionsOnly",
     ):
         if found.get(field):

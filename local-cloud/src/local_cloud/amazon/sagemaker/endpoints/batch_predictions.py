@@ -47,8 +47,13 @@ PAYLOAD = 6  # MB of a request, where MaxPayloadInMB is not given
 ANSWER_SECONDS, RETRIES = 600, 3  # of an invocation, where ModelClientConfig does not say
 ALL = "$"  # a filter that leaves everything as it is
 SUMMARY = (
-    *(NAME, "TransformJobArn", "CreationTime", "TransformEndTime", "LastModifiedTime"),
-    *("TransformJobStatus", "FailureReason"),
+    NAME,
+    "TransformJobArn",
+    "CreationTime",
+    "TransformEndTime",
+    "LastModifiedTime",
+    "TransformJobStatus",
+    "FailureReason",
 )
 
 

@@ -25,8 +25,12 @@ OWN = ("_tuning_objective_metric",)
 PREFIX = "sagemaker_"
 OTHERWISE = ("hps", "framework_params", "channels")  # called otherwise in SM_TRAINING_ENV
 KNOWN = (  # of the prefixed ones, those that are no parameters of a framework
-    *("sagemaker_program", "sagemaker_submit_directory", "sagemaker_container_log_level"),
-    *("sagemaker_job_name", "sagemaker_region", "sagemaker_s3_output"),
+    "sagemaker_program",
+    "sagemaker_submit_directory",
+    "sagemaker_container_log_level",
+    "sagemaker_job_name",
+    "sagemaker_region",
+    "sagemaker_s3_output",
 )
 
 

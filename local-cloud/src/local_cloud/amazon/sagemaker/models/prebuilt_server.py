@@ -132,8 +132,13 @@ def toolkit() -> None:
     package = types.ModuleType("sagemaker_inference")
     parts: dict[str, dict[str, Any]] = {
         "content_types": {
-            **{"JSON": JSON, "CSV": CSV, "NPY": NPY, "NPZ": NPZ, "UTF8_TYPES": [JSON, CSV]},
-            **{"OCTET_STREAM": BYTES, "ANY": ANY},
+            "JSON": JSON,
+            "CSV": CSV,
+            "NPY": NPY,
+            "NPZ": NPZ,
+            "UTF8_TYPES": [JSON, CSV],
+            "OCTET_STREAM": BYTES,
+            "ANY": ANY,
         },
         "decoder": {"decode": decode},
         "encoder": {"encode": encode, "SUPPORTED_CONTENT_TYPES": {JSON, CSV, NPY}},

@@ -32,12 +32,22 @@ MISSING = {
     "ManagedConfiguration": "managed storage",
 }
 GROUP_SUMMARY = (
-    *(GROUP_NAME, "ModelPackageGroupArn", "ModelPackageGroupDescription", "CreationTime"),
+    GROUP_NAME,
+    "ModelPackageGroupArn",
+    "ModelPackageGroupDescription",
+    "CreationTime",
     "ModelPackageGroupStatus",
 )
 SUMMARY = (
-    *(NAME, GROUP_NAME, "ModelPackageVersion", "ModelPackageArn", "ModelPackageDescription"),
-    *("CreationTime", "ModelPackageStatus", "ModelApprovalStatus", "ModelLifeCycle"),
+    NAME,
+    GROUP_NAME,
+    "ModelPackageVersion",
+    "ModelPackageArn",
+    "ModelPackageDescription",
+    "CreationTime",
+    "ModelPackageStatus",
+    "ModelApprovalStatus",
+    "ModelLifeCycle",
     "ModelPackageRegistrationType",
 )
 

@@ -32,7 +32,9 @@ PLAIN = {
 }
 # What an execution would mean something else without: refused by name.
 MISSING = (
-    *("SelectiveExecutionConfig", "MlflowExperimentName", "PipelineVersionId"),
+    "SelectiveExecutionConfig",
+    "MlflowExperimentName",
+    "PipelineVersionId",
     "PipelineVersionAlias",
 )
 LETTERS = string.ascii_lowercase + string.digits

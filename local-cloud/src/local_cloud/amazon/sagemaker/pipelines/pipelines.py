@@ -21,8 +21,14 @@ from local_cloud.store.objects import Objects
 Json = dict[str, Any]
 KIND, NAME = "pipeline", "PipelineName"
 SUMMARY = (
-    *("PipelineArn", NAME, "PipelineDisplayName", "PipelineDescription", "RoleArn"),
-    *("CreationTime", "LastModifiedTime", "LastExecutionTime"),
+    "PipelineArn",
+    NAME,
+    "PipelineDisplayName",
+    "PipelineDescription",
+    "RoleArn",
+    "CreationTime",
+    "LastModifiedTime",
+    "LastExecutionTime",
 )
 
 LARGEST = 1 << 20  # characters of a PipelineDefinition, in botocore's model

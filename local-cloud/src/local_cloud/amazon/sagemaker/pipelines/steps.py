@@ -41,12 +41,19 @@ NAMES = {
 # The arguments that have to be the same for a result to be used again; others may differ.
 SAME = {
     "Training": (
-        *("AlgorithmSpecification", "CheckpointConfig", "DebugHookConfig", "Environment"),
-        *("DebugRuleConfigurations", "HyperParameters", "InputDataConfig"),
+        "AlgorithmSpecification",
+        "CheckpointConfig",
+        "DebugHookConfig",
+        "Environment",
+        "DebugRuleConfigurations",
+        "HyperParameters",
+        "InputDataConfig",
     ),
     "Tuning": (
-        *("HyperParameterTuningJobConfig", "TrainingJobDefinition.AlgorithmSpecification"),
-        *("TrainingJobDefinition.InputDataConfig", "TrainingJobDefinition.StaticHyperParameters"),
+        "HyperParameterTuningJobConfig",
+        "TrainingJobDefinition.AlgorithmSpecification",
+        "TrainingJobDefinition.InputDataConfig",
+        "TrainingJobDefinition.StaticHyperParameters",
     ),
     "Processing": ("AppSpecification", "Environment", "ProcessingInputs"),
 }

@@ -14,8 +14,14 @@ Json = dict[str, Any]
 
 FUNCTIONS = ("Get", "Std:Join", "Std:JsonGet")
 EXECUTION = {
-    *("StartDateTime", "CurrentDateTime", "PipelineName", "PipelineArn", "PipelineExecutionId"),
-    *("PipelineExecutionArn", "TrainingJobName", "ProcessingJobName"),
+    "StartDateTime",
+    "CurrentDateTime",
+    "PipelineName",
+    "PipelineArn",
+    "PipelineExecutionId",
+    "PipelineExecutionArn",
+    "TrainingJobName",
+    "ProcessingJobName",
 }
 PART = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 # By these fields the items of a list are known: Outputs['train'], FinalMetricDataList['loss'].

@@ -30,8 +30,14 @@ KIND, NAME = "processing-job", "ProcessingJobName"
 ENDING = "processing-job-ending"  # what was read when a job had ended: message, failure
 PREFIX = "processing."  # of the engine's names: training jobs may have the same names
 SUMMARY = (
-    *(NAME, "ProcessingJobArn", "CreationTime", "ProcessingEndTime", "LastModifiedTime"),
-    *("ProcessingJobStatus", "FailureReason", "ExitMessage"),
+    NAME,
+    "ProcessingJobArn",
+    "CreationTime",
+    "ProcessingEndTime",
+    "LastModifiedTime",
+    "ProcessingJobStatus",
+    "FailureReason",
+    "ExitMessage",
 )
 
 

@@ -150,8 +150,12 @@ def append(cursor: Cursor, target: Name, *, own: list[Field], given: list[Field]
 
 
 WIDENED = {
-    *(("INTEGER", "FLOAT"), ("INTEGER", "NUMERIC"), ("INTEGER", "BIGNUMERIC")),
-    *(("NUMERIC", "FLOAT"), ("NUMERIC", "BIGNUMERIC"), ("STRING", "JSON")),
+    ("INTEGER", "FLOAT"),
+    ("INTEGER", "NUMERIC"),
+    ("INTEGER", "BIGNUMERIC"),
+    ("NUMERIC", "FLOAT"),
+    ("NUMERIC", "BIGNUMERIC"),
+    ("STRING", "JSON"),
 }
 
 

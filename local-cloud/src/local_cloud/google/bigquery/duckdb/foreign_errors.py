@@ -34,8 +34,10 @@ _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(\S+)")
 
 # DuckDB's errors that say nothing about the statement.
 _NOT_THE_STATEMENT = (
-    *(duckdb.InterruptException, duckdb.OutOfMemoryException),
-    *(duckdb.IOException, duckdb.FatalException),
+    duckdb.InterruptException,
+    duckdb.OutOfMemoryException,
+    duckdb.IOException,
+    duckdb.FatalException,
 )
 # What DuckDB says where the disk takes nothing more, and where the file is not what it was.
 _DISK = ("No space left", "Permission denied", "Read-only file system", "Disk quota exceeded")

@@ -73,13 +73,13 @@ class QueryProcess:
         with theirs:
             self._process = subprocess.Popen(
                 [
-                    *(
-                        sys.executable,
-                        "-P",
-                        "-m",
-                        "local_cloud.google.bigquery.duckdb.query_process",
-                    ),
-                    *(str(folder), str(memory), str(descriptor)),
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "local_cloud.google.bigquery.duckdb.query_process",
+                    str(folder),
+                    str(memory),
+                    str(descriptor),
                 ],
                 pass_fds=[descriptor],
                 stdin=subprocess.DEVNULL,

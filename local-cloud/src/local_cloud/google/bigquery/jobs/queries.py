@@ -191,9 +191,18 @@ class Queries:
 
 
 OF_QUERY = (
-    *("query", "defaultDataset", "queryParameters", "parameterMode", "useLegacySql"),
-    *("destinationTable", "writeDisposition", "createDisposition", "maximumBytesBilled"),
-    *("useQueryCache", "destinationEncryptionConfiguration", "connectionProperties"),
+    "query",
+    "defaultDataset",
+    "queryParameters",
+    "parameterMode",
+    "useLegacySql",
+    "destinationTable",
+    "writeDisposition",
+    "createDisposition",
+    "maximumBytesBilled",
+    "useQueryCache",
+    "destinationEncryptionConfiguration",
+    "connectionProperties",
 )
 UNKNOWN = ("tableDefinitions", "userDefinedFunctionResources", "timePartitioning", "clustering")
 

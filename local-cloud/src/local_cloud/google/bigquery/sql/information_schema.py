@@ -17,8 +17,13 @@ VIEWS = {
     "SCHEMATA": ["catalog_name", "schema_name", "location", "creation_time"],
     "TABLES": ["table_catalog", "table_schema", "table_name", "table_type", "creation_time"],
     "COLUMNS": [
-        *("table_catalog", "table_schema", "table_name", "column_name"),
-        *("ordinal_position", "is_nullable", "data_type"),
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "column_name",
+        "ordinal_position",
+        "is_nullable",
+        "data_type",
     ],
     "VIEWS": ["table_catalog", "table_schema", "table_name", "view_definition"],
 }

@@ -13,9 +13,18 @@ from local_cloud.google.rest import Call
 
 # What a client may set; of these the access entries are kept, and have no effect.
 SETTABLE = (
-    *("friendlyName", "description", "labels", "access", "location"),
-    *("defaultTableExpirationMs", "defaultPartitionExpirationMs", "isCaseInsensitive"),
-    *("maxTimeTravelHours", "storageBillingModel", "defaultCollation", "defaultRoundingMode"),
+    "friendlyName",
+    "description",
+    "labels",
+    "access",
+    "location",
+    "defaultTableExpirationMs",
+    "defaultPartitionExpirationMs",
+    "isCaseInsensitive",
+    "maxTimeTravelHours",
+    "storageBillingModel",
+    "defaultCollation",
+    "defaultRoundingMode",
 )
 
 

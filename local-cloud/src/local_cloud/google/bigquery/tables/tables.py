@@ -31,8 +31,15 @@ from local_cloud.google.rest import Call, inner
 _ID = re.compile(r"[\w\- ]{1,1024}")
 # What a client may set; it is kept, and has no effect, but for the schema.
 SETTABLE = (
-    *("friendlyName", "description", "labels", "expirationTime", "timePartitioning"),
-    *("rangePartitioning", "clustering", "requirePartitionFilter", "defaultCollation"),
+    "friendlyName",
+    "description",
+    "labels",
+    "expirationTime",
+    "timePartitioning",
+    "rangePartitioning",
+    "clustering",
+    "requirePartitionFilter",
+    "defaultCollation",
 )
 ELSEWHERE = ("externalDataConfiguration", "materializedView", "snapshotDefinition", "model")
 

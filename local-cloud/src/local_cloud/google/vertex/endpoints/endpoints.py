@@ -269,7 +269,9 @@ class Endpoints(Collection):
 # AutoscalingMetricSpec in types/machine_resources.py.
 ONLINE = "aiplatform.googleapis.com/prediction/online/"
 METRICS = (
-    *(f"{ONLINE}accelerator/duty_cycle", f"{ONLINE}cpu/utilization", f"{ONLINE}request_count"),
+    f"{ONLINE}accelerator/duty_cycle",
+    f"{ONLINE}cpu/utilization",
+    f"{ONLINE}request_count",
     "pubsub.googleapis.com/subscription/num_undelivered_messages",
     "prometheus.googleapis.com/vertex_dcgm_fi_dev_gpu_util",
 )

@@ -26,8 +26,12 @@ PARTS = {
 OUTPUT_FILE = (".outputs.output_file", ".outputMetadataUri")
 # What a task is told about itself and its pipeline.
 OWN = (
-    *("pipeline_job_name", "pipeline_job_uuid", "pipeline_job_resource_name"),
-    *("pipeline_job_create_time_utc", "pipeline_task_name", "pipeline_task_uuid"),
+    "pipeline_job_name",
+    "pipeline_job_uuid",
+    "pipeline_job_resource_name",
+    "pipeline_job_create_time_utc",
+    "pipeline_task_name",
+    "pipeline_task_uuid",
     "pipeline_root",
 )
 

@@ -15,8 +15,11 @@ MACHINES = re.compile(
 # The accelerators of each series: the same page. A machine of another series takes none.
 ACCELERATORS = {
     "n1": (
-        *("NVIDIA_TESLA_K80", "NVIDIA_TESLA_P4", "NVIDIA_TESLA_P100"),
-        *("NVIDIA_TESLA_T4", "NVIDIA_TESLA_V100"),
+        "NVIDIA_TESLA_K80",
+        "NVIDIA_TESLA_P4",
+        "NVIDIA_TESLA_P100",
+        "NVIDIA_TESLA_T4",
+        "NVIDIA_TESLA_V100",
     ),
     "a2": ("NVIDIA_TESLA_A100", "NVIDIA_A100_80GB"),
     "a3": ("NVIDIA_H100_80GB", "NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB"),

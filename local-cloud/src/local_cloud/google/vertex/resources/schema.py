@@ -48,8 +48,11 @@ OUTPUT_ONLY = ("name", "state", "createTime", "startTime", "endTime", "updateTim
 # What is documented as required, and is not missed here: the SDK leaves an empty text out, and the
 # metadata of pictures; where the others are used they are refused in other words.
 NOT_MISSED = {
-    *(("EnvVar", "value"), ("Model", "display_name"), ("Dataset", "metadata")),
-    *(("StudySpec", "metrics"), ("StudySpec", "parameters")),
+    ("EnvVar", "value"),
+    ("Model", "display_name"),
+    ("Dataset", "metadata"),
+    ("StudySpec", "metrics"),
+    ("StudySpec", "parameters"),
     ("RuntimeConfig", "gcs_output_directory"),
 }
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from local_cloud.client import control
+from local_cloud.json_types import Json
 from testing.visitor import Visitor
 from tests.torture.rig import BUCKET, PARENT, ROLE, Rig, pool
 
-Json = dict[str, Any]
 MANY = 48_000  # values in one body, of which 50,000 are taken
 ON_LOOP = 4800  # values in a body that is checked on the loop, of which 5,000 are taken
 FORM = "application/x-www-form-urlencoded"

@@ -34,7 +34,7 @@ ROOMS = {
     # It reads what is on record, and asks the services by the requests that a client sends.
     "console": {"automl", "billing", "bounded", "client", "engine", "http", "platform", "store"},
 }
-COMMON = {"disk_errors", "errors", "extras"}
+COMMON = {"disk_errors", "errors", "extras", "json_types"}
 ABOVE = {*COMMON, "server", "pytest_plugin"}  # nobody imports the last two
 # The same within the engine: six rooms, and the words that they share.
 WORDS = {"base", "dialect", "machine", "rental", "spec", "system"}

@@ -8,8 +8,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from local_cloud.json_types import Json
 from testing.tally import Tally
-from tests.torture.rig import Json, Rig
+from tests.torture.rig import Rig
 
 RECORDS = 6000  # 3 GB in a whole run
 FILLER = (b"x" * 99 + b"\n") * 5000  # follows each record

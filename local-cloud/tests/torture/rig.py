@@ -16,10 +16,10 @@ import psutil
 
 from local_cloud.client import control
 from local_cloud.client.home import Home
+from local_cloud.json_types import Json
 from testing.tally import Tally
 from tests.torture.probe import Probe
 
-Json = dict[str, Any]
 PARENT = "/v1/projects/torture/locations/us-central1"
 ROLE = "arn:aws:iam::000000000000:role/SageMakerExecutionRole"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-cpu.2-4.py310:latest"

@@ -22,8 +22,8 @@ from starlette.routing import Route
 from local_cloud.errors import LocalCloudError
 from local_cloud.google.definitions.api import Method, api
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
 Item = TypeVar("Item")
 

@@ -18,9 +18,9 @@ from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.protocols.model import check
 from local_cloud.amazon.sagemaker import service as sagemaker
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
-Json = dict[str, Any]
 LONG = 40  # characters that a text here has beyond the least
 KNOWN: dict[str, st.SearchStrategy[Any]] = {}  # by the shape's name
 SLOW = settings(

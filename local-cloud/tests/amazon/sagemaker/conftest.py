@@ -10,8 +10,9 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.engine.isolation import roots
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.serving import Trained, make_trained
-from tests.amazon.sagemaker.support import Json, Service, running
+from tests.amazon.sagemaker.support import Service, running
 
 
 @pytest.fixture(params=["mounted", "rewritten"])

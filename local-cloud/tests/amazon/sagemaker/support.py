@@ -18,9 +18,9 @@ from typing import Any
 from local_cloud import platform as server
 from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.sagemaker import service as sagemaker
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
-Json = dict[str, Any]
 BUCKET = "a-bucket"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8-cpu-py312"
 ROLE = "arn:aws:iam::000000000000:role/SageMakerExecutionRole"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from local_cloud.json_types import Json
 from testing.tally import Tally
-from tests.torture.rig import Json
 from tests.torture.writers.acknowledged import Key
 from tests.torture.writers.writer import Writer
 

@@ -8,8 +8,9 @@ import threading
 import time
 from typing import Any
 
+from local_cloud.json_types import Json
 from testing.tally import Tally
-from tests.torture.rig import Json, Rig
+from tests.torture.rig import Rig
 from tests.torture.writers.acknowledged import Acknowledged
 
 AWAY = 0.02  # seconds to wait for a server that was killed

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from local_cloud.amazon.account import ACCOUNT, ROLE, ROLE_ARN, ROLE_ID
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.protocols.query_protocol import Form
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 KIND = "iam-role"

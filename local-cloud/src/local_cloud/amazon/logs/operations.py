@@ -15,12 +15,12 @@ from local_cloud.amazon.logs.patterns import compile_pattern
 from local_cloud.amazon.logs.streams import Event, Stream, events, events_before, streams
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.json_protocol import JsonService
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.client.environment import REGION
 from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 
 PAGE_EVENTS, PAGE_BYTES = 10_000, 1 << 20  # of GetLogEvents and FilterLogEvents
 # Lines and bytes, for one page: a log may hold a thousand times as many.

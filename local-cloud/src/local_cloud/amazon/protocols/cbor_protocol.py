@@ -12,8 +12,9 @@ from starlette.responses import Response
 from local_cloud.amazon.protocols import cbor
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented, too_large
 from local_cloud.amazon.protocols.json_protocol import Operation
-from local_cloud.amazon.protocols.model import Json, check, service_model, without_nulls
+from local_cloud.amazon.protocols.model import check, service_model, without_nulls
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 
 class CborService:

@@ -14,8 +14,8 @@ from botocore.loaders import Loader
 from botocore.model import ListShape, MapShape, OperationModel, ServiceModel, Shape, StructureShape
 
 from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 Rule = tuple[str, Callable[[Any], bool]]  # in the services' words, and whether a value keeps it
 
 MOST_PROBLEMS = 100  # that one error lists

@@ -12,7 +12,8 @@ from botocore.model import ListShape, MapShape, Shape, StructureShape
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.protocols.model import Json, service_model
+from local_cloud.amazon.protocols.model import service_model
+from local_cloud.json_types import Json
 
 Form = Mapping[str, str]
 Operation = Callable[[Form], Json]

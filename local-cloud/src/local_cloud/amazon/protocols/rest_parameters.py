@@ -10,7 +10,7 @@ from typing import Any
 from botocore.model import OperationModel, Shape
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.protocols.model import Json
+from local_cloud.json_types import Json
 
 # The error for a parameter that cannot be read: its name, its text, the type that it should have.
 Unreadable = Callable[[str, str, str], ServiceError]

@@ -20,9 +20,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented, too_large
-from local_cloud.amazon.protocols.model import Json, check, service_model, without_nulls
+from local_cloud.amazon.protocols.model import check, service_model, without_nulls
 from local_cloud.amazon.protocols.rest_parameters import parameters, text
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 Operation = Callable[[Json], Json | Awaitable[Json]]
 

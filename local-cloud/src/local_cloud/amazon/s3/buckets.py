@@ -10,9 +10,9 @@ from collections.abc import Callable
 from itertools import islice
 
 from local_cloud.amazon.protocols.errors import not_implemented
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import tags
 from local_cloud.amazon.s3.errors import Refusal, invalid
+from local_cloud.json_types import Json
 from local_cloud.store.errors import BucketExists
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Bucket

@@ -12,7 +12,6 @@ from botocore.model import OperationModel
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import checksums, conditions, described, tags, writing
 from local_cloud.amazon.s3.described import HEADERS, etag
 from local_cloud.amazon.s3.errors import (
@@ -24,6 +23,7 @@ from local_cloud.amazon.s3.errors import (
 )
 from local_cloud.amazon.s3.operations import model
 from local_cloud.http.download import Download, Unsatisfiable, slice_of
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.errors import NoSuchObject, StoreError
 from local_cloud.store.objects import Objects

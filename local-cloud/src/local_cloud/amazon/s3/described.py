@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import tags
 from local_cloud.amazon.s3.checksums import MEMBERS
 from local_cloud.amazon.s3.errors import Refusal, invalid
+from local_cloud.json_types import Json
 from local_cloud.store.values import Attributes, Object
 
 DEFAULT_TYPE = "binary/octet-stream"

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 from botocore.model import ListShape, OperationModel, Shape, StructureShape
 
 from local_cloud.amazon.protocols import rest_parameters
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3.errors import Refusal, invalid, invalid_xml
+from local_cloud.json_types import Json
 
 
 def parameters(

@@ -18,7 +18,6 @@ from starlette.responses import Response
 
 from local_cloud.amazon.account import ACCOUNT
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import operations, presigned, reading, writing
 from local_cloud.amazon.s3.body import Chunks, Incoming
 from local_cloud.amazon.s3.buckets import HOME, Buckets
@@ -30,6 +29,7 @@ from local_cloud.amazon.s3.listing import Listing
 from local_cloud.amazon.s3.uploads import Uploads
 from local_cloud.disk_errors import say
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.store.errors import PreconditionFailed, StoreError
 from local_cloud.store.objects import Objects
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3.errors import Refusal, invalid
+from local_cloud.json_types import Json
 
 Tags = dict[str, str]
 

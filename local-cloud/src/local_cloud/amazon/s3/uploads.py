@@ -14,12 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import checksums, conditions, described
 from local_cloud.amazon.s3.buckets import OWNER
 from local_cloud.amazon.s3.contents import open_source
 from local_cloud.amazon.s3.errors import Refusal, invalid, invalid_xml
 from local_cloud.amazon.s3.listing import page_size, whole
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.errors import NoSuchObject
 from local_cloud.store.objects import Objects

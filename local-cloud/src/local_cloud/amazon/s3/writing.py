@@ -11,8 +11,8 @@ from typing import Any
 from botocore.model import ListShape, OperationModel, Shape, StructureShape
 from starlette.responses import Response
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3.errors import invalid, text
+from local_cloud.json_types import Json
 
 _SPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 # The tags of bodies; the model does not have them, for its readers do not ask.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.protocols.json_protocol import Operation
@@ -14,9 +13,9 @@ from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.client.environment import REGION
 from local_cloud.engine.jobs.rental_records import Rentals
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "notebook-instance"
 NAME, STATUS = "NotebookInstanceName", "NotebookInstanceStatus"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from local_cloud.console.records.resources import state
 from local_cloud.console.site.tables import Cell
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 WIDTH, HEIGHT, ACROSS, DOWN = 190, 52, 24, 44  # of a box, and between boxes
 REFERENCE = re.compile(r"\bSteps\.([A-Za-z0-9-]+)")
 LONGEST = 22  # letters of a name in a box

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from starlette.concurrency import run_in_threadpool
@@ -18,8 +17,8 @@ from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 EMPTY = (
     "No endpoint. Episode “From a model to predictions” deploys a model to one. On the real"
     " services an endpoint costs money by the hour, even without requests: this page shows all of"

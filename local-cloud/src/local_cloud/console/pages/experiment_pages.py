@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -15,8 +14,8 @@ from local_cloud.console.records import resources, tracking
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time, rows_of
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MOST_LINES = 12  # of a chart
 EMPTY = (
     "No experiment yet. Episode “Keep track” logs parameters and metrics of each run with"

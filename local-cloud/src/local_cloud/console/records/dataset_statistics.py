@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from local_cloud import extras
 from local_cloud.automl.errors import BadData
@@ -17,11 +16,11 @@ from local_cloud.bounded.errors import CannotRead, Damaged
 from local_cloud.bounded.limits import Limits
 from local_cloud.console.site import words
 from local_cloud.console.site.tables import Cell, Table
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.wildcards import matches
 
-Json = dict[str, Any]
 LARGEST = 16 << 20  # bytes: of larger tables a page would take seconds
 LIMITS = Limits(memory=1 << 30, seconds=20)
 LONGEST = 60  # characters of a value

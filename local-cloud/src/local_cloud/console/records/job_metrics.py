@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.console.records import job_files
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 LARGEST = 1 << 20  # bytes of a metrics.json that is read
 MOST_MEMORY = 1 << 60  # bytes that a replica may say to have used
 

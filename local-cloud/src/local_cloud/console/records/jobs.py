@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from local_cloud.console.records import job_metrics
 from local_cloud.console.site import words
 from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import Job, NoSuchJob, State
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import clock, readable
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Object
 
-Json = dict[str, Any]
 VERTEX, SAGEMAKER = "vertex", "sagemaker"
 
 

@@ -7,7 +7,6 @@ The service names both by the id of the job, or of its study, if the job's reque
 from __future__ import annotations
 
 import math
-from typing import Any
 from urllib.parse import urlencode
 
 from local_cloud.console.records import jobs
@@ -15,7 +14,6 @@ from local_cloud.console.site import words
 from local_cloud.platform import Platform
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 CONTEXTS, BOARDS, RUNS = "vertex-contexts", "vertex-experiments", "vertex-runs"
 
 

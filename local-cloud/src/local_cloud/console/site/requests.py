@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message
 
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 
 class Refused(Exception):

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from local_cloud.google.definitions.values import Json, Values, WrongValue, whole
+from local_cloud.google.definitions.values import Values, WrongValue, whole
+from local_cloud.json_types import Json
 
 FOLDER = Path(__file__).parent
 

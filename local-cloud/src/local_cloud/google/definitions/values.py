@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 RANGES = {
     "int32": (-(2**31), 2**31 - 1),

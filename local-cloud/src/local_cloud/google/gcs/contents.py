@@ -20,7 +20,8 @@ from local_cloud.google.gcs.resources import (
     object_resource,
     object_settings,
 )
-from local_cloud.google.rest import Json, fit, inner, inners, page_token, whole
+from local_cloud.google.rest import fit, inner, inners, page_token, whole
+from local_cloud.json_types import Json
 from local_cloud.store.errors import PreconditionFailed
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object

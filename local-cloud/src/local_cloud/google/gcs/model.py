@@ -12,7 +12,7 @@ from local_cloud.google.gcs.call import Call, digest
 from local_cloud.google.gcs.contents import DEFAULT_TYPE, check_name
 from local_cloud.google.gcs.errors import Refusal, invalid
 from local_cloud.google.gcs.resources import header, merge, object_settings
-from local_cloud.google.rest import Json
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
 

@@ -33,8 +33,9 @@ from local_cloud.google.gcs.resources import (
     shown_time,
 )
 from local_cloud.google.gcs.xml import XmlRefusal, answer, parse, streaming
-from local_cloud.google.rest import Json, whole
+from local_cloud.google.rest import whole
 from local_cloud.http.bodies import TooLarge
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.files import Digests
 from local_cloud.store.objects import Objects

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from local_cloud.google.gcs.errors import invalid, not_implemented
 from local_cloud.google.projects import project_number
-from local_cloud.google.rest import Json, inner
+from local_cloud.google.rest import inner
+from local_cloud.json_types import Json
 from local_cloud.store.values import Attributes, Bucket, Object
 
 # What is kept of an object's resource and sent back (and, of most, in a download's headers).

@@ -10,7 +10,7 @@ from local_cloud.google.vertex.parts import Parts
 from local_cloud.google.vertex.resources import documents as pages
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 
 def resources(parts: Parts) -> list[Resource]:

@@ -21,8 +21,9 @@ from local_cloud.google.vertex.jobs.training import Training
 from local_cloud.google.vertex.parts import Parts
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
-from local_cloud.google.vertex.resources.schema import Json, parse_message
+from local_cloud.google.vertex.resources.schema import parse_message
 from local_cloud.google.vertex.tuning.tuning import Tuning
+from local_cloud.json_types import Json
 
 # A look at a job is held until its state changes, at most this long: the SDK sleeps five seconds
 # between two looks, and no longer than this does a reader wait who only asks for the state.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.amazon.sagemaker.support import Json, channel, go, request, running
+from local_cloud.json_types import Json
+from tests.amazon.sagemaker.support import channel, go, request, running
 from tests.amazon.sagemaker.tuning.tuning_jobs import config, definition, send
 
 IMAGE = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:3.0-5"

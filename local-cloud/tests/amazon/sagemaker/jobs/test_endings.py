@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine.spec import State
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.support import (
     BUCKET,
-    Json,
     Refusal,
     Service,
     channel,

@@ -16,8 +16,9 @@ from local_cloud.amazon.sagemaker.jobs import failure_reason, status
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.jobs.attempt_runner import AGAIN
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.jobs.test_endings import begun, steps
-from tests.amazon.sagemaker.support import BUCKET, Json, go, running
+from tests.amazon.sagemaker.support import BUCKET, go, running
 
 # Counts epochs; when it is told to end it keeps how far it is in the checkpoints' folder, if there
 # is one, and goes on from there.

@@ -8,8 +8,9 @@ from typing import Any
 
 import boto3
 
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker import serving
-from tests.amazon.sagemaker.support import IMAGE, ROLE, Json, packed
+from tests.amazon.sagemaker.support import IMAGE, ROLE, packed
 
 BUCKET = "piped"
 CLUSTER = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 30}

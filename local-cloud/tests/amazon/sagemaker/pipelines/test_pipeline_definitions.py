@@ -8,6 +8,7 @@ import boto3
 import pytest
 
 from local_cloud.client.control import Status
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.conftest import Shared
 from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
     BUCKET,
@@ -23,7 +24,7 @@ from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
     steps,
     text,
 )
-from tests.amazon.sagemaker.support import ROLE, Json, Refusal
+from tests.amazon.sagemaker.support import ROLE, Refusal
 
 
 @pytest.fixture(scope="module")

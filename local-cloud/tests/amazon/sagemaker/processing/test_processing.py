@@ -13,9 +13,10 @@ import boto3
 import pytest
 
 from local_cloud.client.control import Status
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker import serving
 from tests.amazon.sagemaker.conftest import Shared
-from tests.amazon.sagemaker.support import ROLE, Json, Refusal, go, running
+from tests.amazon.sagemaker.support import ROLE, Refusal, go, running
 
 BUCKET = "processed"
 IMAGE = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"

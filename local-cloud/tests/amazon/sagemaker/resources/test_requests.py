@@ -14,10 +14,10 @@ from local_cloud.amazon.sagemaker.instances.types import device, gpus_of
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.engine import machine
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.conftest import Shared
 from tests.amazon.sagemaker.support import (
     BUCKET,
-    Json,
     Refusal,
     Service,
     channel,

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local_cloud.amazon.sagemaker.search import expression
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 NAME = "searched"
 
 

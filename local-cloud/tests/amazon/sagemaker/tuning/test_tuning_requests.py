@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.conftest import Shared
 from tests.amazon.sagemaker.support import (
     IMAGE,
-    Json,
     Refusal,
     go,
     running,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.conftest import Shared
 from tests.amazon.sagemaker.support import (
     BUCKET,
     IMAGE,
     ROLE,
-    Json,
     Service,
     packed,
 )

@@ -10,12 +10,10 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from local_cloud.engine.base import Base
 from local_cloud.engine.spec import Refused
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 IMAGE = re.compile(r"[^/]+/(?:sagemaker-)?xgboost[:@][^/]+")
 TRAIN = Path(__file__).with_name("xgboost_train.py")

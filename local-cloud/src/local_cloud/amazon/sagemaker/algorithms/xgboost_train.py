@@ -13,9 +13,11 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from local_cloud.json_types import Json
+
 
 CSV = ("csv", "text/csv")
 DEFAULT_TYPE = "text/libsvm"  # of a channel that names none

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
 from local_cloud import extras
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -22,9 +21,9 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import DAY, invalid
 from local_cloud.engine.spec import Job
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 NAME = "AutoMLJobName"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/autogluon-training:1.5.0-cpu-py311"
 MACHINE = "ml.m5.4xlarge"  # which the service takes for tables of up to 100 MB

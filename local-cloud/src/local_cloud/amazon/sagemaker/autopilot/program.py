@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from local_cloud.automl.search import Candidate, Problem
+    from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 LEAST = 500  # rows: "Automated ML", quotas
 TRIALS = 10  # where the request has no limit: "Training modes and algorithm support"
 MANY = 20  # different whole numbers: a target with more is a quantity, not a class

@@ -11,9 +11,9 @@ from typing import Any
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import check_bucket, invalid
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 CHANNEL = ("ChannelType", "ContentType", "CompressionType", "DataSource")
 SHARED = ("AutoMLJobName", "OutputDataConfig", "RoleArn", "AutoMLJobObjective", "ModelDeployConfig")
 CSV = ("text/csv", "text/csv;header=present")

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from local_cloud.amazon.sagemaker.autopilot.request import METRICS, MINIMIZED, criteria
 from local_cloud.amazon.sagemaker.jobs import status as training_status
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.engine.spec import Job, State
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 OBJECTIVE = "FinalAutoMLJobObjectiveMetric"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/autogluon-inference:1.5.0-cpu-py311"
 # What an endpoint can be asked for, by SAGEMAKER_INFERENCE_OUTPUT; at first the label alone.

@@ -33,13 +33,13 @@ from local_cloud.engine.serving.deployments import MOST
 from local_cloud.engine.serving.http_client import HttpRequest
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState, Unanswered
 from local_cloud.engine.spec import EngineError
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import clock
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import NOT_WRITTEN
 
-Json = dict[str, Any]
 KIND, NAME = "transform-job", "TransformJobName"
 LARGEST_PAYLOAD = 100  # MB: the most that MaxPayloadInMB may be
 TOO_MUCH = "Too much data for max payload size: a record has more than {} MB"

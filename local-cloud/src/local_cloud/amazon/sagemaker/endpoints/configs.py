@@ -6,7 +6,6 @@ Each of its variants is a deployment of the engine.
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.models.models import Models
@@ -14,8 +13,8 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.engine.serving.deployments import MOST
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 KIND = "endpoint-config"
 NAME = "EndpointConfigName"
 SUMMARY = (NAME, "EndpointConfigArn", "CreationTime")

@@ -19,10 +19,10 @@ from local_cloud.amazon.sagemaker.resources.names import arn, variant_of
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 DIALECT = "sagemaker"
 KIND = "endpoint"
 FACTS = "sagemaker-deployment"  # what a deployment was made from, by its id

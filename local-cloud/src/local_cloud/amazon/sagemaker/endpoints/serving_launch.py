@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
@@ -23,11 +22,10 @@ from local_cloud.engine.environments import archives
 from local_cloud.engine.isolation import roots
 from local_cloud.engine.serving.spec import ServingPlan
 from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
+from local_cloud.json_types import Json
 from local_cloud.store import trees
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
-
-Json = dict[str, Any]
 
 PORT = 8080
 START_SECONDS = 240.0  # /ping has to answer by then; a variant can ask for more

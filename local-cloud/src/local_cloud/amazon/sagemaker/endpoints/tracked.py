@@ -5,12 +5,9 @@ Source, for the names: a component in the fixtures of odd-collector-aws (read 20
 
 from __future__ import annotations
 
-from typing import Any
-
 from local_cloud.amazon.sagemaker.jobs.tracked import artifact, of_cluster
 from local_cloud.amazon.sagemaker.lineage.jobs import DATA, TrackedJob
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 
 def job(document: Json) -> TrackedJob:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from local_cloud.amazon.sagemaker.experiments.memberships import Memberships
 from local_cloud.amazon.sagemaker.experiments.metrics import ComponentMetrics
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 FACTS = ("Status", "StartTime", "EndTime")  # that a job has, too
 COMPONENT = Kind(
     "TrialComponent",

@@ -7,13 +7,11 @@ looks for.
 
 from __future__ import annotations
 
-from typing import Any
-
 from local_cloud.amazon.sagemaker.experiments.trials import Trials
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 EXPERIMENT = Kind("Experiment", "experiment", ("DisplayName",))
 NAME = EXPERIMENT.name
 

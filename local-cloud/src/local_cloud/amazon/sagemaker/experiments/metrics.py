@@ -10,11 +10,10 @@ import secrets
 import statistics
 import time
 from collections.abc import Sequence
-from typing import Any
 
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "trial-component-metrics"
 OLDEST, LATEST = 14 * 86400, 2 * 3600  # seconds before and after now that a time may be
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from local_cloud.amazon.sagemaker.experiments.components import TrialComponents
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 TRIAL = Kind("Trial", "experiment-trial", ("DisplayName",))
 NAME, EXPERIMENT_NAME, COMPONENT_NAME = TRIAL.name, "ExperimentName", "TrialComponentName"
 

@@ -17,11 +17,11 @@ from local_cloud.amazon.sagemaker.resources.request import mode
 from local_cloud.engine import system
 from local_cloud.engine.isolation import mounts, roots
 from local_cloud.engine.spec import Refused
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 ML = "/opt/ml"
 GROUP = "homogeneousCluster"
 LONGEST = 255  # bytes of a file's name

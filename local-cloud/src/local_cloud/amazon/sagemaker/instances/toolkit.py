@@ -16,9 +16,11 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from local_cloud.json_types import Json
+
 LOG_LEVEL = 20  # logging.INFO
 # What the toolkit keeps to itself: the names it knows, and all with the prefix.
 OWN = ("_tuning_objective_metric",)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from local_cloud.amazon.protocols.cbor import Timestamp
 from local_cloud.amazon.protocols.cbor_protocol import CborService
@@ -19,10 +18,10 @@ from local_cloud.amazon.protocols.query_protocol import QueryService
 from local_cloud.amazon.sagemaker.jobs import metrics
 from local_cloud.amazon.sagemaker.jobs.training import KIND
 from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 Point = tuple[float, float]  # seconds since the epoch, and a value
 MODEL = "cloudwatch"
 NAMESPACE, DIMENSION = "/aws/sagemaker/TrainingJobs", "TrainingJobName"

@@ -27,11 +27,10 @@ from local_cloud.engine.environments import archives
 from local_cloud.engine.isolation import roots
 from local_cloud.engine.jobs import job_files
 from local_cloud.engine.spec import ANY_NUMBER, EngineError, JobContext, Plan, Refused, Replica
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path
 from local_cloud.store.objects import Objects
-
-Json = dict[str, Any]
 
 GRACE_SECONDS = 120.0  # between SIGTERM and SIGKILL: API reference, StoppingCondition
 CHECKPOINTS = "/opt/ml/checkpoints"  # where CheckpointConfig has no LocalPath

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
-from typing import Any
 
 from local_cloud.engine.jobs import job_files, log_timestamps
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 SEARCH = Path(__file__).with_name("search.py")
 SECONDS = 60  # for all of a job's logs
 

@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from local_cloud.amazon.sagemaker.instances.layout import ML, Host
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.engine.jobs import job_files
+from local_cloud.json_types import Json
 from local_cloud.store import files, interruption, trees
 from local_cloud.store.objects import Objects
 from local_cloud.store.space import GB, VARIABLE, Counted, Space
 from local_cloud.store.trees import BadTree, Entry
 
-Json = dict[str, Any]
 ARCHIVES = {"model": "model", "output": "output/data"}  # and the folder of /opt/ml that is in it
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
 
 from local_cloud.amazon.sagemaker.resources.names import variant_of
 from local_cloud.engine.serving.spec import Deployment
 from local_cloud.engine.spec import Job, State
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 # TrainingJobStatus and SecondaryStatusTransition in the API reference; the messages are those
 # that the SDK prints from real jobs.

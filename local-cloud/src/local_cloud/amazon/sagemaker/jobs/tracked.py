@@ -11,8 +11,8 @@ from typing import Any
 from local_cloud.amazon.sagemaker.jobs import outputs
 from local_cloud.amazon.sagemaker.lineage.jobs import CHECKPOINT, DATA, IMAGE, TrackedJob
 from local_cloud.amazon.sagemaker.resources.request import places
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MODEL_ARTIFACT = "SageMaker.ModelArtifact"
 
 

@@ -26,10 +26,9 @@ from local_cloud.amazon.sagemaker.resources.request import check, invalid, limit
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.jobs import job_files, log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import clock, readable
-
-Json = dict[str, Any]
 
 DIALECT = "sagemaker"  # the engine's name for this
 KIND = "training-job"  # the request, as it came

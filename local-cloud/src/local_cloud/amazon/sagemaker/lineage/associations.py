@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.lineage.vertices import Vertices
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "lineage-association"
 SOURCE, DESTINATION = "SourceArn", "DestinationArn"
 FILTERS = (SOURCE, DESTINATION, "SourceType", "DestinationType", "AssociationType")

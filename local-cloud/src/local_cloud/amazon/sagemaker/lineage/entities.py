@@ -8,13 +8,12 @@ deleted before what they connect), both read 2026.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from local_cloud.amazon.sagemaker.lineage.associations import Associations
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind, merge
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MOST = 30  # properties of one: botocore's model
 SUMMARY = ("Source", "Status")
 CONTEXT = Kind("Context", "context", ("ContextType", *SUMMARY))

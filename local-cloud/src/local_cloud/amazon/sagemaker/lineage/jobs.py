@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from local_cloud.amazon.sagemaker.experiments.components import NAME, TrialComponents
 from local_cloud.amazon.sagemaker.experiments.trials import Trials
 from local_cloud.amazon.sagemaker.lineage.associations import Associations
 from local_cloud.amazon.sagemaker.lineage.entities import Artifacts
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 Artifact = tuple[str, str]  # the URI of its source, and its type
 DATA, IMAGE, MODEL, CHECKPOINT = "DataSet", "Image", "Model", "Checkpoint"  # LineageSourceEnum
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.lineage.associations import DESTINATION, SOURCE, Associations
 from local_cloud.amazon.sagemaker.lineage.vertices import Vertex, Vertices
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 DEEPEST, MOST = (
     10,
     50,

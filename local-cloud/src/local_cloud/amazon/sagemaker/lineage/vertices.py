@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.resources.entities import Entities
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 LINEAGE_TYPES = {
     "context": "Context",
     "action": "Action",

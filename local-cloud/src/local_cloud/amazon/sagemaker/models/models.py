@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.models.registry import ModelRegistry
@@ -11,9 +10,9 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "sagemaker-model"
 NAME = "ModelName"
 SUMMARY = (NAME, "ModelArn", "CreationTime")

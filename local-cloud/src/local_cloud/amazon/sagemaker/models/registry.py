@@ -6,7 +6,6 @@ What a package holds is kept and told; a model can be made from it (models.py).
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -15,11 +14,11 @@ from local_cloud.amazon.sagemaker.resources.entities import merge
 from local_cloud.amazon.sagemaker.resources.names import arn, split_data_uri
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 GROUP, PACKAGE = "model-package-group", "model-package"  # kinds of records, and parts of ARNs
 NAME, GROUP_NAME = "ModelPackageName", "ModelPackageGroupName"
 METADATA, MOST = "CustomerMetadataProperties", 50  # keys of one package: API reference

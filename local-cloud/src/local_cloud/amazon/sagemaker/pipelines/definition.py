@@ -18,8 +18,7 @@ from local_cloud.amazon.sagemaker.pipelines import values as pipeline_values
 from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.http import bodies
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 VERSION = "2020-12-01"
 KINDS = ("Training", "Tuning", "Processing", "Condition", "Model", "RegisterModel", "Fail")

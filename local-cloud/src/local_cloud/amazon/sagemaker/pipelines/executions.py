@@ -9,7 +9,6 @@ import secrets
 import string
 import threading
 import time
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -21,9 +20,9 @@ from local_cloud.amazon.sagemaker.pipelines.runner import PipelineRunner
 from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
 from local_cloud.amazon.sagemaker.pipelines.table import ENDED, EXECUTION, PipelineTable
 from local_cloud.amazon.sagemaker.resources import listing
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 ARN = "PipelineExecutionArn"
 PLAIN = {
     "PipelineExecutionDisplayName": "display_name",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -15,10 +14,10 @@ from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 KIND, NAME = "pipeline", "PipelineName"
 SUMMARY = (
     "PipelineArn",

@@ -32,10 +32,9 @@ from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.jobs import job_files, job_table
 from local_cloud.engine.jobs.pieces import Pieces
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
-
-Json = dict[str, Any]
 
 LARGEST_FILE = 1 << 20  # bytes of a property file
 STEPS_FAILED = "Step failure: One or multiple steps failed."  # the service's words

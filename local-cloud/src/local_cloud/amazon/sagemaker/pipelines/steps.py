@@ -22,8 +22,7 @@ from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem, as_text
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
 from local_cloud.amazon.sagemaker.tuning.tuning import Tuning
 from local_cloud.engine.spec import Job
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 OPERATIONS = {
     "Training": "CreateTrainingJob",

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from local_cloud.json_types import Json
 from local_cloud.store import clock
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 EXECUTION, STEP, CACHE = "pipeline-execution", "pipeline-step", "pipeline-cache"
 ENDED = ("Succeeded", "Failed", "Stopped")
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 FUNCTIONS = ("Get", "Std:Join", "Std:JsonGet")
 EXECUTION = {

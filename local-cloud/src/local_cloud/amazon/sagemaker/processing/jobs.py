@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.instances.layout import Host
@@ -20,10 +19,9 @@ from local_cloud.amazon.sagemaker.resources.request import invalid, limit
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.jobs import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import readable
-
-Json = dict[str, Any]
 
 DIALECT = "sagemaker-processing"  # the engine's name for this
 KIND, NAME = "processing-job", "ProcessingJobName"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from local_cloud.amazon.sagemaker.instances import drivers, layout
 from local_cloud.amazon.sagemaker.instances.layout import ML, Host
@@ -22,9 +21,9 @@ from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import limit
 from local_cloud.engine.isolation import mounts, roots
 from local_cloud.engine.spec import JobContext, Plan, Refused, Replica
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 MESSAGE = "output/message"  # below /opt/ml: what the script leaves for ExitMessage
 
 

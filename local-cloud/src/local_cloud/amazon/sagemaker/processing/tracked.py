@@ -6,13 +6,10 @@ the fixtures of odd-collector-aws (read 2026).
 
 from __future__ import annotations
 
-from typing import Any
-
 from local_cloud.amazon.sagemaker.jobs.tracked import artifact, of_cluster
 from local_cloud.amazon.sagemaker.lineage.jobs import DATA, IMAGE, TrackedJob
 from local_cloud.amazon.sagemaker.processing.request import inputs, outputs
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 
 def job(arn: str, request: Json) -> TrackedJob:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from local_cloud.engine.rental import Machines, Rented
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 CLOUD = "sagemaker"
 
 

@@ -6,12 +6,11 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 PAGE = 10  # items, where MaxResults is not given
 PAGE_BYTES = 10_000_000  # as JSON, about; as on the service, a page may have fewer than MaxResults
 

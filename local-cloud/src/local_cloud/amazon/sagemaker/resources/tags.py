@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.protocols.json_protocol import Operation
 from local_cloud.amazon.protocols.model import service_model
 from local_cloud.amazon.sagemaker.resources import listing
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "sagemaker-tags"
 MOST = 50  # tags of one resource: AddTags in the API reference
 RESERVED = "aws:"  # prefix of keys: Tag in the API reference

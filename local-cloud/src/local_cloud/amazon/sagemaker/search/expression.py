@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MOST = 50  # filters and expressions in one
 ORDERS: dict[str, Callable[[Any, float], bool]] = {
     "GreaterThan": lambda own, wanted: own > wanted,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.protocols.model import service_model
@@ -11,8 +10,8 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.amazon.sagemaker.search import expression
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 # What a record of each kind of resource is called in the answer, if not as the kind.
 RECORDS = {"ExperimentTrial": "Trial", "ExperimentTrialComponent": "TrialComponent"}
 EXTRA = ("Metrics", "HyperParameters", "Tags")  # that can be named of any kind: Filter

@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.engine.studies.early_stopping import Rule
 from local_cloud.engine.studies.search import Parameter, Value
 from local_cloud.engine.studies.spec import StudySpec
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
 MOST_PARAMETERS = 30  # "Automatic Model Tuning resource limits" in the developer guide

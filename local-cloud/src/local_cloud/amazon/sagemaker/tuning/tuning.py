@@ -10,7 +10,6 @@ import copy
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
@@ -26,9 +25,8 @@ from local_cloud.engine.studies.early_stopping import Curve
 from local_cloud.engine.studies.search import Value
 from local_cloud.engine.studies.spec import Study, StudySpec, TrialJob
 from local_cloud.engine.studies.studies import Studies
+from local_cloud.json_types import Json
 from local_cloud.store import readable
-
-Json = dict[str, Any]
 
 RESOURCES = "HyperParameterTuningResourceConfig"
 MOST_HYPERPARAMETERS = 100  # "Define hyperparameter ranges" in the developer guide (read 2026)

@@ -13,8 +13,7 @@ from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.tuning import study_spec
 from local_cloud.engine.studies.search import Parameter, Trial, Value
 from local_cloud.engine.studies.spec import Study, StudySpec
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 SAME = "IdenticalDataAndAlgorithm"
 

@@ -8,9 +8,10 @@ from typing import Any
 from local_cloud.google import rest
 from local_cloud.google.bigquery.api.errors import invalid
 from local_cloud.google.bigquery.duckdb.foreign_errors import explain
-from local_cloud.google.rest import Call, Item, Json, fit
+from local_cloud.google.rest import Call, Item, fit
 from local_cloud.http import bodies
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 
 # Every exception is refused: after a bare 500, clients ask for ever.
 API = rest.Api(

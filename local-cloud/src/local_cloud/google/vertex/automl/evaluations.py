@@ -14,7 +14,8 @@ from local_cloud.google.vertex.models.registry import ModelRegistry
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.resource import Call, Resource
-from local_cloud.google.vertex.resources.schema import Json, new_id, timestamp
+from local_cloud.google.vertex.resources.schema import new_id, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 KIND = "vertex-evaluations"

@@ -26,7 +26,8 @@ from local_cloud.google.vertex.datasets import datasets as managed
 from local_cloud.google.vertex.datasets.datasets import Datasets
 from local_cloud.google.vertex.models.registry import ModelRegistry
 from local_cloud.google.vertex.resources import billing
-from local_cloud.google.vertex.resources.schema import Json, new_id, timestamp
+from local_cloud.google.vertex.resources.schema import new_id, timestamp
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 ROOT = Path(local_cloud.__file__).parents[1]  # where a job finds the programs

@@ -16,7 +16,8 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.datasets import import_lists
 from local_cloud.google.vertex.endpoints import batch_files
 from local_cloud.google.vertex.resources.request import GS_URI
-from local_cloud.google.vertex.resources.schema import Json, require, timestamp
+from local_cloud.google.vertex.resources.schema import require, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records

@@ -13,8 +13,9 @@ from typing import Any
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 USE = "aiplatform.googleapis.com/ml_use"
 USES = {"training": "training", "train": "training", "validation": "validation"}

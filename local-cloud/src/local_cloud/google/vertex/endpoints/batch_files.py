@@ -20,11 +20,11 @@ from typing import Any, TextIO
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.spec import EngineError
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.wildcards import matches
 
-Json = dict[str, Any]
 MOST_OF_A_CHUNK = 2 << 20  # characters, unless one instance has more
 LARGEST_PICTURE = 8 << 20  # bytes
 

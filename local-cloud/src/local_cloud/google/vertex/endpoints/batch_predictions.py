@@ -35,7 +35,6 @@ from local_cloud.google.vertex.resources import billing, documents, errors
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.request import GS_URI
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     new_id,
     parse_message,
     require,
@@ -43,6 +42,7 @@ from local_cloud.google.vertex.resources.schema import (
     timestamp_after,
 )
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN

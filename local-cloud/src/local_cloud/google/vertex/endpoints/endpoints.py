@@ -31,12 +31,12 @@ from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.request import check_machine
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     new_id,
     parse_message,
     require,
     timestamp,
 )
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 DIALECT = "vertex"

@@ -13,7 +13,8 @@ from typing import Any
 
 from local_cloud.automl import shapley
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 AT_ONCE = 500  # instances of a request to the model, and the values in them:
 VALUES_AT_ONCE = 100_000

@@ -17,8 +17,9 @@ from local_cloud.google.rest import HTTP, ApiError, parse_json
 from local_cloud.google.vertex.endpoints import explanations, serving_launch
 from local_cloud.google.vertex.endpoints.endpoints import Endpoints
 from local_cloud.google.vertex.resources import rest
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require
+from local_cloud.google.vertex.resources.schema import parse_message, require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 LARGEST = 1_500_000  # bytes of a request or response of a shared public endpoint
 JSON = "application/json"

@@ -16,7 +16,8 @@ from local_cloud.engine.base import Base
 from local_cloud.engine.serving.spec import ServingPlan
 from local_cloud.engine.spec import JobContext, Replica
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 PORT = 8080
 START_SECONDS = 300.0

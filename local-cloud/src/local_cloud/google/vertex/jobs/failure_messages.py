@@ -9,7 +9,7 @@ from local_cloud.engine.spec import Refused
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.models.registry import DEPLOYED
 from local_cloud.google.vertex.resources import documents
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 # Of a custom job, a 429: https://github.com/google-deepmind/xmanager/issues/29 (2022-08-03) and

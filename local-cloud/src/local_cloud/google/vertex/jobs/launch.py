@@ -17,7 +17,8 @@ from local_cloud.engine.isolation import roots
 from local_cloud.engine.spec import EngineError, JobContext, Plan, Refused, Replica
 from local_cloud.google.projects import project_number
 from local_cloud.google.vertex.resources.documents import number_project
-from local_cloud.google.vertex.resources.schema import CustomJobSpec, Json, snake_case
+from local_cloud.google.vertex.resources.schema import CustomJobSpec, snake_case
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 

@@ -26,7 +26,8 @@ from local_cloud.google.vertex.datasets import data_items, datasets
 from local_cloud.google.vertex.datasets.datasets import Datasets
 from local_cloud.google.vertex.datasets.import_lists import USE
 from local_cloud.google.vertex.resources.request import GS_URI
-from local_cloud.google.vertex.resources.schema import Json, require, timestamp
+from local_cloud.google.vertex.resources.schema import require, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 
 if TYPE_CHECKING:

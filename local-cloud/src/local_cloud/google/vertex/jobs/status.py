@@ -7,7 +7,8 @@ from collections.abc import Callable
 from local_cloud.engine.spec import Job, Outcome, State
 from local_cloud.google.vertex.jobs import failure_messages
 from local_cloud.google.vertex.resources import errors
-from local_cloud.google.vertex.resources.schema import Json, timestamp
+from local_cloud.google.vertex.resources.schema import timestamp
+from local_cloud.json_types import Json
 
 # The engine's states in the service's words: types/job_state.py, types/pipeline_state.py.
 STATES = {

@@ -13,10 +13,11 @@ from local_cloud.engine.spec import State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.launch import folders
 from local_cloud.google.vertex.resources.documents import number_project
-from local_cloud.google.vertex.resources.schema import Json, require, timestamp
+from local_cloud.google.vertex.resources.schema import require, timestamp
 from local_cloud.google.vertex.tracking import event_files
 from local_cloud.google.vertex.tracking.metadata import Metadata
 from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records

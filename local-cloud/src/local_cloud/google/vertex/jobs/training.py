@@ -22,7 +22,6 @@ from local_cloud.google.vertex.resources.request import check_job_spec
 from local_cloud.google.vertex.resources.schema import (
     CustomJob,
     CustomJobSpec,
-    Json,
     TrainingPipeline,
     new_id,
     parse_message,
@@ -30,6 +29,7 @@ from local_cloud.google.vertex.resources.schema import (
     timestamp,
     with_text_args,
 )
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 DIALECT = "vertex"  # the engine's name for this

@@ -13,7 +13,6 @@ from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.request import GS_URI
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     MergeVersionAliasesRequest,
     Model,
     UploadModelRequest,
@@ -22,6 +21,7 @@ from local_cloud.google.vertex.resources.schema import (
     require,
 )
 from local_cloud.google.vertex.resources.schema import timestamp as rfc3339
+from local_cloud.json_types import Json
 from local_cloud.store import trees
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects

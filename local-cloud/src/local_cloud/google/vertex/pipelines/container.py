@@ -19,8 +19,8 @@ from local_cloud.google.vertex.pipelines.lineage import Lineage
 from local_cloud.google.vertex.pipelines.placeholders import path_of
 from local_cloud.google.vertex.pipelines.spec import as_type, outputs_of, parse
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 

@@ -21,7 +21,7 @@ from local_cloud.google.vertex.pipelines.spec import (
     parameter_sources,
 )
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 SELECTOR = re.compile(r"parseJson\(string_value\)((?:\[(?:\"[^\"]*\"|\d+)\])+)")
 STEP = re.compile(r"\[(\"[^\"]*\"|\d+)\]")

@@ -30,7 +30,6 @@ from local_cloud.google.vertex.resources.errors import CANCELLED
 from local_cloud.google.vertex.resources.limits import refuse_field
 from local_cloud.google.vertex.resources.request import GS_URI
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     new_id,
     parse_message,
     require,
@@ -38,6 +37,7 @@ from local_cloud.google.vertex.resources.schema import (
     timestamp_after,
 )
 from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.json_types import Json
 
 KIND = "vertex-pipeline"
 JOB_ID = re.compile(r"[a-z][-a-z0-9]{0,127}")  # types/pipeline_service.py

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.resources.schema import Json, new_id
+from local_cloud.google.vertex.resources.schema import new_id
 from local_cloud.google.vertex.tracking.metadata import ID, Metadata
+from local_cloud.json_types import Json
 
 SCHEMAS = {
     "": "system.Run",  # of the pipeline itself

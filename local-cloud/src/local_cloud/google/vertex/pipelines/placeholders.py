@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 FOUND = re.compile(r"\{\{\$([^{}]*)\}\}")
 NAME = r"\[''?(?P<name>[^'\]]+)''?\]"

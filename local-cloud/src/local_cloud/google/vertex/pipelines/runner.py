@@ -34,8 +34,8 @@ from local_cloud.google.vertex.pipelines.spec import (
     upstream,
 )
 from local_cloud.google.vertex.pipelines.task import Task, TaskTable, below
-from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.json_types import Json
 
 FAST = "PIPELINE_FAILURE_POLICY_FAIL_FAST"
 LOST = 3  # so often a task runs again whose job the end of a server has cut off

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import conditions, placeholders
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 DEEPEST = 20  # pipelines in pipelines
 MOST_ITEMS = 1000  # of a loop

@@ -6,7 +6,7 @@ import time
 
 from local_cloud.billing.run_records import Run
 from local_cloud.engine.rental import Machines, Rented
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 CLOUD = "vertex"
 NO_GPU = "ACCELERATOR_TYPE_UNSPECIFIED"

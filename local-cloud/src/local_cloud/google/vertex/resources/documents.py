@@ -11,7 +11,8 @@ from local_cloud.google.filters import Functions, camel, compile_filter, order
 from local_cloud.google.projects import project_number
 from local_cloud.google.rest import page_token, read_page_token
 from local_cloud.google.vertex.resources.errors import not_found
-from local_cloud.google.vertex.resources.schema import Json, new_id, require, timestamp
+from local_cloud.google.vertex.resources.schema import new_id, require, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 from local_cloud.store.records import Records
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 # Machine series that custom training offers: Vertex AI's page "Configure compute resources", 2026.
 MACHINES = re.compile(

@@ -14,7 +14,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 
 @dataclass(frozen=True)

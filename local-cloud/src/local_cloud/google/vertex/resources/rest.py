@@ -21,8 +21,9 @@ from local_cloud.google.rest import read_json
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 LOCATION = "/projects/{project}/locations/{location}"

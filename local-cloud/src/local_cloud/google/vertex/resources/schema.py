@@ -27,15 +27,13 @@ from google.protobuf import json_format
 from local_cloud.google.definitions import vertex_fields
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources import limits
+from local_cloud.json_types import Json
 from local_cloud.store import clock
-
-Json = dict[str, Any]
 
 __all__ = [
     "CustomJob",
     "CustomJobSpec",
     "HyperparameterTuningJob",
-    "Json",
     "MergeVersionAliasesRequest",
     "Model",
     "TrainingPipeline",

@@ -23,8 +23,9 @@ from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.errors import not_found
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require, timestamp
+from local_cloud.google.vertex.resources.schema import parse_message, require, timestamp
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 # "4-128 characters in length. Valid characters are [a-z][0-9]-": types/metadata_service.py

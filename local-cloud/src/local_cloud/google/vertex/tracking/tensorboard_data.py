@@ -17,8 +17,9 @@ from google.cloud.aiplatform_v1.types import (
 from local_cloud.google.rest import PAGE_BYTES, ApiError, fit
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require, timestamp
+from local_cloud.google.vertex.resources.schema import parse_message, require, timestamp
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 KIND = "vertex-points"  # records of the name `SERIES/STEP`

@@ -14,8 +14,9 @@ from google.cloud.aiplatform_v1.types import (
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json, new_id, parse_message, require
+from local_cloud.google.vertex.resources.schema import new_id, parse_message, require
 from local_cloud.google.vertex.tracking.tensorboard_data import Points
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 MOST_AT_ONCE = 1000  # "A maximum of 1000 … can be created in a batch": both batchCreate requests

@@ -24,13 +24,13 @@ from local_cloud.google.vertex.resources.errors import INVALID_ARGUMENT
 from local_cloud.google.vertex.resources.request import check_job_spec
 from local_cloud.google.vertex.resources.schema import (
     HyperparameterTuningJob,
-    Json,
     new_id,
     parse_message,
     require,
     timestamp,
 )
 from local_cloud.google.vertex.tuning import metrics, study_spec
+from local_cloud.json_types import Json
 
 STATES = {
     State.RUNNING: "JOB_STATE_RUNNING",

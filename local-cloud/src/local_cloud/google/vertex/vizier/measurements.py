@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from local_cloud.engine.studies import early_stopping
 from local_cloud.engine.studies.early_stopping import Curve, Other
 from local_cloud.engine.studies.search import Trial
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
+from local_cloud.json_types import Json
 
 
 def check(measurement: Json, config: StudyConfig, where: str) -> None:

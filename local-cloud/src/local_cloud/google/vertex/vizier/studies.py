@@ -11,9 +11,10 @@ from google.cloud.aiplatform_v1.types import LookupStudyRequest, Study
 
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json, parse_message
+from local_cloud.google.vertex.resources.schema import parse_message
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
 from local_cloud.google.vertex.vizier.trials import Trials
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 

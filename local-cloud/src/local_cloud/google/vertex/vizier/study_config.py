@@ -10,8 +10,9 @@ from typing import Any
 from local_cloud.engine.studies.early_stopping import Rule
 from local_cloud.engine.studies.search import Parameter, Value, exists
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.google.vertex.tuning import study_spec
+from local_cloud.json_types import Json
 
 ALMOST = 1e-10  # "the Epsilon of the value matching": types/study.py, DiscreteValueCondition
 

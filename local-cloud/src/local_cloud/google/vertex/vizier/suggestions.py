@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from local_cloud.engine.studies import search
 from local_cloud.engine.studies.search import Value
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.google.vertex.vizier import measurements
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
+from local_cloud.json_types import Json
 
 
 def read_contexts(request: Json, config: StudyConfig, count: int) -> list[dict[str, Value]]:

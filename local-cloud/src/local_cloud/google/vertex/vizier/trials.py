@@ -21,7 +21,6 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     parse_message,
     require,
     timestamp,
@@ -29,6 +28,7 @@ from local_cloud.google.vertex.resources.schema import (
 )
 from local_cloud.google.vertex.vizier import measurements, stopping, suggestions
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 NUMBERS = "vertex-trial-number"  # records of the number of each study's latest trial

@@ -68,7 +68,7 @@ def checks(region: str | None = None) -> Mapping[str, Callable[[], str]]:
     }
 
 
-class Refused(Exception):
+class CheckRefused(Exception):
     """A service answered with an error; `status` is that of HTTP, `reason` that of its details."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -223,7 +223,7 @@ class Google:
         url = f"https://{host}/v2/{name}/manifests/{tag[0] if tag else 'latest'}"
         try:
             self._ask("HEAD", url, headers={"Accept": MANIFESTS})
-        except Refused as refusal:
+        except CheckRefused as refusal:
             raise Fix(
                 f"{self.image}: the registry answers {refusal.status}; build and push the lesson's "
                 "own (`python -m tools.image --cloud gcp` prints how), and name it in LESSON_IMAGE"
@@ -234,7 +234,7 @@ class Google:
 
     # ---- what is asked --------------------------------------------------------------------------
     def _ask(self, method: str, url: str, **more: Any) -> dict[str, Any]:
-        """Return a service's answer; Refused, Fix or Skip for what it refuses."""
+        """Return a service's answer; CheckRefused, Fix or Skip for what it refuses."""
         import requests
         from google.auth.exceptions import TransportError
 
@@ -250,14 +250,14 @@ class Google:
         raise self._refusal(answer)
 
     def _refusal(self, answer: Any) -> Exception:
-        """Return a Fix for what can be told of any service, and Refused for the rest."""
+        """Return a Fix for what can be told of any service, and CheckRefused for the rest."""
         if answer.status_code >= 500:
             host = answer.url.split("/")[2]
             return Fix(f"{host} answers {answer.status_code}; try again in a few minutes")
         try:
             error = answer.json()["error"]
         except (ValueError, KeyError, TypeError):
-            return Refused(answer.status_code, "", answer.reason or "")
+            return CheckRefused(answer.status_code, "", answer.reason or "")
         details = [each for each in error.get("details", []) if "reason" in each]
         reason = details[0]["reason"] if details else ""
         message = str(error.get("message", ""))
@@ -273,7 +273,7 @@ class Google:
                 f"refused: {message} Look at the project's id in GOOGLE_CLOUD_PROJECT, or ask for "
                 "the permission"
             )
-        return Refused(answer.status_code, reason, message)
+        return CheckRefused(answer.status_code, reason, message)
 
     def _enable(self, *apis: str) -> str:
         return (

@@ -92,7 +92,7 @@ def train_on_vm(
         else:
             vm.run_here(rented)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
-    run = vm.row("Compute Engine", spec, vm.Rented(rented, price, begun), request=request)
+    run = vm.row("Compute Engine", spec, vm.RentedMachine(rented, price, begun), request=request)
     return vm.wait_for(cloud, run) if wait or target() == "local" else run
 
 

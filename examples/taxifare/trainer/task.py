@@ -86,7 +86,7 @@ def main() -> None:
         report = report_to_tuning if chief else lambda rmse, number: None
         began = time.perf_counter()
         network, metrics = model.train(train, valid, replica, group, flags, report)
-    except rides.Refused as problem:
+    except rides.BadRides as problem:
         print(f"trainer.task: {problem}", file=sys.stderr)
         sys.exit(2)
     about = {"rank": replica.rank, "replicas": replica.size, "backend": os.environ["KERAS_BACKEND"]}

@@ -125,7 +125,7 @@ class Platform:
         )
 
     def require_understood(self) -> None:
-        """Raise Damaged for a bucket, job, study or deployment whose record makes no sense.
+        """Raise DamagedStore for a bucket, job, study or deployment whose record makes no sense.
 
         It is called before anything runs: a job that was begun and cut off again would be lost.
         """
@@ -193,7 +193,7 @@ def _paths_below(folders: Sequence[Path], environment: Mapping[str, str]) -> lis
 
 
 def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) -> None:
-    """Raise Damaged if there is no record at all, but something that records must tell of.
+    """Raise DamagedStore if there is no record at all, but something that records must tell of.
 
     A bucket's folder alone says nothing: that of a bucket that was deleted stays if there is
     something in it that is not an object, or if the server was killed before it was removed.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.store.errors import Damaged
+from local_cloud.store.errors import DamagedStore
 from local_cloud.store.records import Records
 
 
@@ -147,7 +147,7 @@ def test_several_threads_write_at_once(records: Records) -> None:
 
 def test_a_file_that_is_no_database_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "records.db").write_bytes(b"x" * 5000)
-    with pytest.raises(Damaged, match=r"records\.db"):
+    with pytest.raises(DamagedStore, match=r"records\.db"):
         Records(tmp_path / "records.db")
     assert (tmp_path / "records.db").read_bytes() == b"x" * 5000
 

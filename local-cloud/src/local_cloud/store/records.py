@@ -28,7 +28,7 @@ class Records:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it. Raises Damaged."""
+        """Open the file, or make it. Raises DamagedStore."""
         path.parent.mkdir(parents=True, exist_ok=True)
         require_whole(path)
         self.path = path
@@ -111,7 +111,7 @@ class Records:
 
     @contextmanager
     def understood(self, kind: str, name: str) -> Iterator[None]:
-        """Raise Damaged, with the record's name, if the block cannot make sense of the record."""
+        """Raise DamagedStore, with the record's name, if the block cannot make sense of it."""
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError) as problem:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local_cloud.bounded.errors import Damaged, OverLimit
+from local_cloud.bounded.errors import DamagedFile, OverLimit
 from local_cloud.console.files import archive_contents, previews
 from tests import bombs
 
@@ -181,5 +181,5 @@ def test_any_damage_to_an_archive_ends_in_words(data: st.DataObject) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
-        with suppress(Damaged, OverLimit):
+        with suppress(DamagedFile, OverLimit):
             json.dumps(read(file.name))

@@ -28,7 +28,7 @@ from local_cloud.engine.serving.spec import (
     ServingState,
     Unanswered,
 )
-from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
+from local_cloud.engine.spec import EngineError, JobContext, JobRefused, Replica
 from local_cloud.store.records import Records
 from tests import stranger
 from tests.engine.support import Cloud, outside_of
@@ -202,7 +202,7 @@ def test_a_model_that_never_starts_fails_with_the_end_of_its_log(tmp_path: Path)
             "broken": ServingPlan(lambda name, _: Replica(name, broken, {}), 8080, "/"),
             "missing": ServingPlan(lambda name, _: Replica(name, ("/no/such",), {}), 8080, "/"),
             "late": served(start_seconds=0.0),
-            "refused": Refused("the bucket has no model"),
+            "refused": JobRefused("the bucket has no model"),
             "fault": ZeroDivisionError("in the dialect"),
         }
         async with serving(tmp_path, Models(plans)) as here:
@@ -298,7 +298,7 @@ def test_a_deployment_hands_over_in_one_transaction(tmp_path: Path) -> None:
 
 def test_deployments_and_traffic_are_there_after_a_restart(tmp_path: Path) -> None:
     async def test() -> None:
-        models = Models({"blue": served(), "bad": Refused("no")})
+        models = Models({"blue": served(), "bad": JobRefused("no")})
         async with serving(tmp_path, models) as here:
             here.deploy("cloud", EP, "blue", minimum=1, maximum=2)
             here.deploy("cloud", EP, "bad")

@@ -14,7 +14,7 @@ import pytest
 from local_cloud.automl import table_parts
 from local_cloud.automl.splits import Split
 from local_cloud.bounded import files, process
-from local_cloud.bounded.errors import Damaged, OverLimit
+from local_cloud.bounded.errors import DamagedFile, OverLimit
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import EngineError
 from local_cloud.google.rest import ApiError
@@ -82,7 +82,7 @@ def test_a_table_that_unpacks_to_gigabytes_has_no_parts(
 ) -> None:
     path = written(tmp_path / "a.csv.gz", content)
     split = asdict(Split())
-    with pytest.raises(Damaged, match=said):
+    with pytest.raises(DamagedFile, match=said):
         limits = Limits(memory=256 << 20)
         paths, folder = [str(path)], str(tmp_path)
         process.call(table_parts.write, paths, split, limits=limits, seed=0, folder=folder)

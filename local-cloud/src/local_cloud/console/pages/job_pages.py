@@ -22,7 +22,7 @@ from local_cloud.console.records import (
     tracking,
 )
 from local_cloud.console.records.job_curves import JobCurves
-from local_cloud.console.site.requests import Refused
+from local_cloud.console.site.requests import RequestRefused
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.engine.spec import Job
 
@@ -158,7 +158,7 @@ class JobPages:
     async def _act(self, found: jobs.Shown, then: str, what: Action) -> Response:
         try:
             await what(found)
-        except Refused as problem:
+        except RequestRefused as problem:
             back = "../" + quote(found.job.id)
             return RedirectResponse(f"{back}?{urlencode({'refused': str(problem)})}", 303)
         return RedirectResponse(then, 303)

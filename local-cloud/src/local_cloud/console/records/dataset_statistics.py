@@ -12,7 +12,7 @@ from pathlib import Path
 from local_cloud import extras
 from local_cloud.automl.errors import BadData
 from local_cloud.bounded import process
-from local_cloud.bounded.errors import CannotRead, Damaged
+from local_cloud.bounded.errors import CannotRead, DamagedFile
 from local_cloud.bounded.limits import Limits
 from local_cloud.console.site import words
 from local_cloud.console.site.tables import Cell, Table
@@ -73,13 +73,13 @@ def _statistics(files: tuple[tuple[str, int, int], ...]) -> Json | CannotRead:
 def describe(paths: list[str]) -> Json:
     """Return the statistics of CSV files: a function for a process with limits."""
     if why := extras.missing("automl"):
-        raise Damaged(f"there are no statistics {why}")
+        raise DamagedFile(f"there are no statistics {why}")
     from local_cloud.automl import columns, statistics
 
     try:
         found = statistics.of(columns.read([Path(path) for path in paths]))
     except BadData as problem:
-        raise Damaged(str(problem)) from None
+        raise DamagedFile(str(problem)) from None
     for about in found["columns"].values():
         about["top"] = [one | {"value": one["value"][:LONGEST]} for one in about["top"][:1]]
     return found

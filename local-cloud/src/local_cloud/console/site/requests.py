@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message
 from local_cloud.json_types import Json
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A service did not do what was asked; the message is its own."""
 
 
@@ -67,7 +67,7 @@ class Clouds:
         await self.app(scope, receive, send)
         found: Json = json.loads(b"".join(parts) or b"{}")
         if status >= 400:
-            raise Refused(_sentence(found))
+            raise RequestRefused(_sentence(found))
         return found
 
 

@@ -54,7 +54,7 @@ class Network(Entered, Protocol):
         """Clean up after a replica that has ended."""
 
 
-class Shared:
+class SharedNetwork:
     """The machine's own loopback."""
 
     fds: tuple[int, ...] = ()
@@ -80,7 +80,7 @@ class Shared:
         self._ports.give_back({self.port})
 
 
-class Own:
+class OwnNetwork:
     """A network namespace."""
 
     variables: Mapping[str, str] = {}

@@ -22,14 +22,14 @@ from local_cloud.engine.isolation.roots import Isolation
 from local_cloud.engine.jobs import control_groups, job_table, log_timestamps, reaper, scheduler
 from local_cloud.engine.jobs.attempt_runner import check_name
 from local_cloud.engine.jobs.fork_server import ForkServer
-from local_cloud.engine.jobs.job_runner import JobRunner, Shared
+from local_cloud.engine.jobs.job_runner import JobRunner, RunnerParts
 from local_cloud.engine.jobs.job_table import JobTable, cut_off, with_outcome
 from local_cloud.engine.jobs.remover import Remover
 from local_cloud.engine.jobs.replica import ReplicaContext, log_path
 from local_cloud.engine.jobs.scheduler import Scheduler
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
-from local_cloud.engine.rental import Rented
+from local_cloud.engine.rental import RentedResource
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, State
 from local_cloud.store import clock
 from local_cloud.store.records import NOT_WRITTEN, Records
@@ -125,7 +125,7 @@ class JobQueue:
         self._searching = asyncio.create_task(self._search_left())
         self._rehearsals = spot_stop.Rehearsals(self._records)
         self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
-        self._shared = Shared(
+        self._shared = RunnerParts(
             jobs=self._jobs,
             dialects=dialects,
             failures=self.failures,
@@ -193,7 +193,13 @@ class JobQueue:
         return self._base_of(image, self._own) if image else self._own
 
     def submit(
-        self, dialect: str, job_id: str, size: int, *, gpus: int = 0, rented: Rented | None = None
+        self,
+        dialect: str,
+        job_id: str,
+        size: int,
+        *,
+        gpus: int = 0,
+        rented: RentedResource | None = None,
     ) -> Job:
         """Queue a job of `size` replicas; it is on the disk at the end. rented: for a bill."""
         check_name(job_id)

@@ -17,7 +17,7 @@ from local_cloud.client.failures import (
     WRONG_METRIC,
 )
 from local_cloud.engine.serving.spec import ServingPlan
-from local_cloud.engine.spec import EngineError, Job, Kill, Plan, Refused
+from local_cloud.engine.spec import EngineError, Job, JobRefused, Kill, Plan
 from local_cloud.store.records import Records
 
 WAITING = "rehearsed-failure"  # those that nothing has met yet
@@ -83,7 +83,8 @@ class FailureDialect(Protocol):
     def problem(self, failure: str, job_id: str) -> Exception | None:
         """Return how a job fails before it runs; None: it runs.
 
-        Refused: it is taken, and fails when it starts. Another exception: its request is refused.
+        JobRefused: it is taken, and fails when it starts. Another exception: the request is
+        refused.
         """
 
 
@@ -113,7 +114,7 @@ class Failures:
         if met is None:
             return
         problem = cloud.problem(met.failure, key) if kind == JOB else None
-        if problem and not isinstance(problem, Refused):
+        if problem and not isinstance(problem, JobRefused):
             # The transaction is rolled back, and the failure is used up all the same.
             self._records.at_end(lambda: self.meet((met.failure,), name))
             raise problem
@@ -122,7 +123,7 @@ class Failures:
     def stage_job(self, job: Job, stage: Callable[[], Plan]) -> Plan:
         """Return the plan of an attempt; the first one has the failure that the job has met.
 
-        Raises Refused if the job fails before it runs.
+        Raises JobRefused if the job fails before it runs.
         """
         met = self.of(job.id)
         if met is None or len(job.attempts) > 1:

@@ -30,7 +30,7 @@ from local_cloud.engine.jobs.attempt_runner import check_name
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.jobs.rental_records import Rentals
 from local_cloud.engine.jobs.replica import ReplicaContext
-from local_cloud.engine.rental import Machines, Rented
+from local_cloud.engine.rental import Machines, RentedResource
 from local_cloud.engine.serving.deployment_runner import DeploymentRunner, Moved
 from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.serving.spec import (
@@ -109,7 +109,7 @@ class Deployments:
         *,
         minimum: int = 1,
         maximum: int = 1,
-        rented: Rented | None = None,
+        rented: RentedResource | None = None,
     ) -> Deployment:
         """Record a deployment and start its replicas; it gets no traffic yet.
 
@@ -131,7 +131,7 @@ class Deployments:
             self._deployments[made.id] = made
             self._run(made)
 
-        unknown = Rented(dialect, "deployment", endpoint, (Machines(""),))
+        unknown = RentedResource(dialect, "deployment", endpoint, (Machines(""),))
         with self._records.transaction():
             self._engine.failures.submit(DEPLOYMENT, dialect, made.id)
             self._records.put(KIND, made.id, made.document())
@@ -297,8 +297,8 @@ class Deployments:
 
     def _network(self, plan: ServingPlan) -> network.Network:
         if network.available():
-            return network.Own(plan.port, plan.outside)
-        return network.Shared(self._engine.ports)
+            return network.OwnNetwork(plan.port, plan.outside)
+        return network.SharedNetwork(self._engine.ports)
 
     def _settle(self, deployment_id: str, state: ServingState, message: str) -> None:
         old = self._deployments.get(deployment_id)

@@ -9,7 +9,7 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.json_types import Json
-from tests.amazon.sagemaker.conftest import Shared
+from tests.amazon.sagemaker.conftest import SharedService
 from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
     BUCKET,
     TOKEN,
@@ -83,7 +83,7 @@ def test_what_cannot_be_compared_fails_the_step(client: Any) -> None:
 A = processing("a", "")
 
 
-def create(shared: Shared, definition: str) -> Json:
+def create(shared: SharedService, definition: str) -> Json:
     return shared(
         "CreatePipeline",
         PipelineName="refused",
@@ -121,14 +121,14 @@ def create(shared: Shared, definition: str) -> Json:
     ],
 )
 def test_a_definition_that_cannot_run_is_refused(
-    shared: Shared, definition: str, said: str
+    shared: SharedService, definition: str, said: str
 ) -> None:
     with pytest.raises(Refusal) as refused:
         create(shared, definition)
     assert said in str(refused.value)
 
 
-def test_a_name_is_used_once_and_an_update_changes_the_definition(shared: Shared) -> None:
+def test_a_name_is_used_once_and_an_update_changes_the_definition(shared: SharedService) -> None:
     named = {"PipelineName": "kept", "RoleArn": ROLE}
     made = shared("CreatePipeline", PipelineDefinition=text(A), ClientRequestToken=TOKEN, **named)
     again = shared("CreatePipeline", PipelineDefinition=text(A), ClientRequestToken=TOKEN, **named)
@@ -148,7 +148,7 @@ def test_a_name_is_used_once_and_an_update_changes_the_definition(shared: Shared
     assert listed["PipelineArn"] == made["PipelineArn"]
 
 
-def test_parameters_have_to_be_of_their_type(shared: Shared) -> None:
+def test_parameters_have_to_be_of_their_type(shared: SharedService) -> None:
     declared = (
         parameter("Count", "Integer", 1), parameter("Must", "String"),
         parameter("Share", "Float", 0.5),

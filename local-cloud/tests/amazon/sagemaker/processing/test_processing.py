@@ -15,7 +15,7 @@ import pytest
 from local_cloud.client.control import Status
 from local_cloud.json_types import Json
 from tests.amazon.sagemaker import serving
-from tests.amazon.sagemaker.conftest import Shared
+from tests.amazon.sagemaker.conftest import SharedService
 from tests.amazon.sagemaker.support import ROLE, Refusal, go, running
 
 BUCKET = "processed"
@@ -245,7 +245,7 @@ OWN_DISK = {
     ],
 )
 def test_what_cannot_run_is_refused_at_once(
-    shared: Shared, path: str, value: Any, said: str
+    shared: SharedService, path: str, value: Any, said: str
 ) -> None:
     where = shared.put("rows.csv", "1")
     inputs = [source("rows", where, DATA), source("other", where, CODE)]
@@ -255,7 +255,7 @@ def test_what_cannot_run_is_refused_at_once(
     assert said in str(refused.value)
 
 
-def test_a_name_is_used_once_and_an_unknown_one_is_not_found(shared: Shared) -> None:
+def test_a_name_is_used_once_and_an_unknown_one_is_not_found(shared: SharedService) -> None:
     shared("CreateProcessingJob", **request("only-one"))
     with pytest.raises(Refusal, match="already exists"):
         shared("CreateProcessingJob", **request("only-one"))

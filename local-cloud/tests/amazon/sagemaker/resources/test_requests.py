@@ -15,7 +15,7 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.engine import machine
 from local_cloud.json_types import Json
-from tests.amazon.sagemaker.conftest import Shared
+from tests.amazon.sagemaker.conftest import SharedService
 from tests.amazon.sagemaker.support import (
     BUCKET,
     Refusal,
@@ -31,7 +31,7 @@ MISSING = "NotImplemented"
 
 
 def refused(
-    sagemaker: Service | Shared, operation: str, code: str, sentence: str, **params: Any
+    sagemaker: Service | SharedService, operation: str, code: str, sentence: str, **params: Any
 ) -> None:
     with pytest.raises(Refusal) as found:
         sagemaker(operation, **params)
@@ -144,7 +144,7 @@ FILE_SYSTEM = {
     ],
 )
 def test_a_request_is_checked_when_it_comes(
-    shared: Shared, changes: Json, code: str, sentence: str
+    shared: SharedService, changes: Json, code: str, sentence: str
 ) -> None:
     shared.put("here/x", "")
     params = request(**{"name": changes.get("TrainingJobName", "a-job")} | changes)
@@ -180,7 +180,7 @@ def test_a_name_is_used_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["Describe", "Stop", "Delete", "Update"])
-def test_a_job_that_is_not_there(shared: Shared, verb: str) -> None:
+def test_a_job_that_is_not_there(shared: SharedService, verb: str) -> None:
     words = "Requested resource not found."
     refused(shared, f"{verb}TrainingJob", INVALID, words, TrainingJobName="no")
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from local_cloud.engine.base import Base
-from local_cloud.engine.spec import Refused
+from local_cloud.engine.spec import JobRefused
 from local_cloud.json_types import Json
 
 IMAGE = re.compile(r"[^/]+/(?:sagemaker-)?xgboost[:@][^/]+")
@@ -65,18 +65,18 @@ def add_metrics(definition: Json, hyperparameters: Mapping[str, str]) -> None:
 
 
 def train_command(base: Base, instances: int, ml: str) -> tuple[str, ...]:
-    """Return what an instance of a training job runs; raises Refused where that cannot be."""
+    """Return what an instance of a training job runs; raises JobRefused where that cannot be."""
     require_package(base)
     if instances > 1:
-        raise Refused(
+        raise JobRefused(
             f"The built-in XGBoost trains on one instance in the local cloud, not on {instances}"
         )
     return (sys.executable, "-I", str(TRAIN), ml)
 
 
 def require_package(base: Base) -> None:
-    """Raise Refused where XGBoost is not installed."""
+    """Raise JobRefused where XGBoost is not installed."""
     if not base.has("xgboost"):
-        raise Refused(
+        raise JobRefused(
             f"{base.note}. xgboost is not installed there: pull the image, or install xgboost"
         )

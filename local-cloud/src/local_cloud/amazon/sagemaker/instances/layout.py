@@ -16,7 +16,7 @@ from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import mode
 from local_cloud.engine import system
 from local_cloud.engine.isolation import mounts, roots
-from local_cloud.engine.spec import Refused
+from local_cloud.engine.spec import JobRefused
 from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.errors import StoreError
@@ -118,15 +118,15 @@ def fill(
     try:
         keys = list(objects.names(bucket, prefix))
         if not keys:
-            raise Refused(f"{what}: nothing is left below {source['S3Uri']}")
+            raise JobRefused(f"{what}: nothing is left below {source['S3Uri']}")
         if source.get("S3DataDistributionType") == "ShardedByS3Key":
             keys = shard(keys, host.rank, len(host.hosts))
         for key in keys:
             copy(objects, bucket, key, path=folder / below(key, prefix))
     except StoreError as problem:
-        raise Refused(f"{what}: {problem}") from None
+        raise JobRefused(f"{what}: {problem}") from None
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as problem:
-        raise Refused(
+        raise JobRefused(
             f"{what}: one key is the folder of another ({problem.filename}): no folder"
             " can hold both"
         ) from None
@@ -144,7 +144,7 @@ def below(key: str, prefix: str) -> Path:
     """Return where in its channel's folder an object lies: by what its key has behind the prefix.
 
     A prefix `train` names the object `train`, all of `train/…`, and `train-01/…` too; the last
-    keeps its whole name. Refused for a key that would lead out of the folder, and for one that
+    keeps its whole name. JobRefused for a key that would lead out of the folder, and for one that
     no file can be called.
     """
     start = prefix.rfind("/") + 1
@@ -152,7 +152,7 @@ def below(key: str, prefix: str) -> Path:
         start = len(prefix) + 1
     parts = [part for part in key[start:].split("/") if part]
     if any(part in (".", "..") or len(part.encode()) > LONGEST for part in parts):
-        raise Refused(f"the key {key!r} cannot be a file's path: rename the object")
+        raise JobRefused(f"the key {key!r} cannot be a file's path: rename the object")
     return Path(*parts)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import local_cloud
 from local_cloud import extras
 from local_cloud.engine.jobs import job_files
-from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, Refused, Replica, State
+from local_cloud.engine.spec import EngineError, Job, JobContext, JobRefused, Plan, Replica, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.automl import evaluations
 from local_cloud.google.vertex.automl import inputs as automl_inputs
@@ -89,7 +89,7 @@ class AutoMl:
         try:
             program, data = self._data(document, context)
         except (ApiError, EngineError) as problem:
-            raise Refused(str(problem)) from None
+            raise JobRefused(str(problem)) from None
         command = [sys.executable, "-m", program, *document["automl"]["words"], *data]
         command += ["--output", str(_own(context.folder) / MADE)]
         # On small data several threads wait for each other more than they gain.

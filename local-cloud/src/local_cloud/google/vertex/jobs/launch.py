@@ -14,7 +14,7 @@ from typing import Any
 
 from local_cloud.engine.environments import packages
 from local_cloud.engine.isolation import roots
-from local_cloud.engine.spec import EngineError, JobContext, Plan, Refused, Replica
+from local_cloud.engine.spec import EngineError, JobContext, JobRefused, Plan, Replica
 from local_cloud.google.projects import project_number
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.schema import CustomJobSpec, snake_case
@@ -109,7 +109,7 @@ def metric_file(folder: Path, replica: str) -> Path:
 
 
 def plan(document: Json, context: JobContext, objects: Objects, *, base: dict[str, str]) -> Plan:
-    """Return what the engine has to run for this job; raises Refused where something is missing."""
+    """Return what the engine has to run for this job; JobRefused where something is missing."""
     job = document["resource"]
     spec = job["jobSpec"]
     members = _members(spec)
@@ -240,7 +240,7 @@ def _command(
         base = context.base(container["imageUri"])
         words = base.command(container.get("command", []), container.get("args", []))
         if not words:
-            raise Refused(
+            raise JobRefused(
                 f"{base.note}. What it would start is unknown here: give the job a command, a list"
                 " of words such as python, -m, trainer.task; or tell the local cloud with"
                 " `python -m local_cloud images build URI Dockerfile`"
@@ -264,7 +264,7 @@ def _unpack(uri: str, into: Path, objects: Objects) -> Path:
     try:
         archive = objects.get(bucket, name)
     except StoreError as problem:
-        raise Refused(f"package {uri}: {problem}") from None
+        raise JobRefused(f"package {uri}: {problem}") from None
     return packages.unpack(archive.path, into)
 
 
@@ -284,7 +284,7 @@ def _install(uri: str, requirements: list[str], image: str, *, context: JobConte
     try:
         return [f"local cloud: {line}" for line in context.install(requirements, image)]
     except EngineError as problem:
-        raise Refused(f"package {uri}: {problem}") from None
+        raise JobRefused(f"package {uri}: {problem}") from None
 
 
 def _notes(document: Json, context: JobContext) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ LINK = "tensorboard_link"
 ENDED = {State.SUCCEEDED: "COMPLETE", State.FAILED: "FAILED", State.STOPPED: "CANCELLED"}
 
 
-class Tracking:
+class TrackedJobs:
     """Checks the fields before a job is queued, and takes up what it has written when it ends."""
 
     def __init__(
@@ -148,7 +148,7 @@ class Tracking:
 class _Experiment:
     """A job's experiment in a Tensorboard, made when it is first written to."""
 
-    def __init__(self, tracking: Tracking, owner: str, board: str, *, display: str) -> None:
+    def __init__(self, tracking: TrackedJobs, owner: str, board: str, *, display: str) -> None:
         self.tracking = tracking
         self.boards = tracking.tensorboards
         self.id = owner.rpartition("/")[2]

@@ -44,7 +44,7 @@ from local_cloud.http.connections import Connection, JobConnection
 from local_cloud.http.fallback_errors import handlers
 from local_cloud.http.guard import Guard
 from local_cloud.http.log_limit import spare
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.platform import Platform
 from local_cloud.source import Source
 from local_cloud.store import trees

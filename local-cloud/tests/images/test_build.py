@@ -13,7 +13,7 @@ from local_cloud.errors import LocalCloudError
 from local_cloud.images import command, dockerfile
 from local_cloud.images.build import build
 from local_cloud.images.dockerfile import DockerfileError
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from tests.lesson_code import LESSON, SERVING_IMAGE, TRAINING_IMAGE
 
 URI = "us-central1-docker.pkg.dev/p/r/own:1"

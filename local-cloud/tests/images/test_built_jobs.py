@@ -12,7 +12,7 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.images.build import build
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from tests.amazon.sagemaker import serving
 from tests.amazon.sagemaker.support import ROLE
 from tests.lesson_code import LESSON, SERVING_IMAGE, TABLE, TRAINING_IMAGE, preparation

@@ -12,7 +12,7 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.client.home import Home
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 from tests.amazon.sagemaker.support import ROLE
 from tests.images.offered import pulled

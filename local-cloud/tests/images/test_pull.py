@@ -17,7 +17,7 @@ from local_cloud.errors import LocalCloudError
 from local_cloud.images import command, package_index
 from local_cloud.images import pull as pulling
 from local_cloud.images.pull import PullError, pull
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME, Image
 from tests.engine.wheels import wheel
 from tests.images.offered import variables
@@ -29,7 +29,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 from local_cloud.images.pull import pull
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 def say(line):
     if "packages:" in line:

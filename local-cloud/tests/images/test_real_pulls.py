@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from local_cloud.client.control import Status
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 from tests.amazon.sagemaker import serving
 

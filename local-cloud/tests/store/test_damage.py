@@ -19,7 +19,7 @@ from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.home import Home
 from local_cloud.engine.spec import Job, State
-from local_cloud.images.pulled import BUILT, Built, PulledImages, write
+from local_cloud.images.pulled_images import BUILT, BuiltImage, PulledImages, write
 from local_cloud.platform import Platform
 from local_cloud.store.damage import require_whole as require_whole_records
 from local_cloud.store.errors import DamagedStore, NoSpace
@@ -240,7 +240,7 @@ def test_an_image_that_a_killed_process_was_building_or_removing_is_not_listed(
     uri, images = "example/lesson:1", PulledImages(tmp_path)
     place = images.place(uri)
     place.mkdir()
-    write(place / BUILT, Built(uri, "", (), (), {}, "", ()))
+    write(place / BUILT, BuiltImage(uri, "", (), (), {}, "", ()))
     for ending, content in (("building-7", b"{"), ("removed", (place / BUILT).read_bytes())):
         place.with_name(f"{place.name}.{ending}").mkdir()
         (place.with_name(f"{place.name}.{ending}") / BUILT).write_bytes(content)
@@ -252,7 +252,7 @@ def test_the_description_of_an_image_is_named(tmp_path: Path, damage: Damage) ->
     uri, images = "example/lesson:1", PulledImages(tmp_path)
     images.place(uri).mkdir()
     path = images.place(uri) / BUILT
-    write(path, Built(uri, "", (), (), {}, "", ()))
+    write(path, BuiltImage(uri, "", (), (), {}, "", ()))
     assert images.find_built(uri)
     damage(path)
     if damage is removed:

@@ -16,7 +16,7 @@ from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.home import Home
 from testing.tally import Tally
-from tests.client.test_suspended import suspend
+from tests.client.test_process_state import suspend
 from tests.notebook import Notebook, Said
 from tests.store.test_damage import DAMAGES, contents, opened
 from tests.torture.rig import Rig

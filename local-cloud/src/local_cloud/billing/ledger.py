@@ -3,7 +3,7 @@
     print(bill(platform))
 
 Everything comes from the records and the buckets, at the moment of the call: nothing runs here,
-and nothing is kept but the sums of buckets with very many objects (stored.py).
+and nothing is kept but the sums of buckets with very many objects (bucket_bytes.py).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from local_cloud.billing import query_records, run_records, stored
+from local_cloud.billing import bucket_bytes, query_records, run_records
+from local_cloud.billing.bucket_bytes import BucketBytes
 from local_cloud.billing.prices import MONTH, ListPrice
 from local_cloud.billing.removals import BUCKETS, removal
-from local_cloud.billing.stored import Stored
 from local_cloud.billing.tariffs import QUERIES, ROUNDINGS, RUNS, SERVICES, STORAGE, tariff
 from local_cloud.client.bill_rows import Bill, Leak, Row
 from local_cloud.engine.jobs.rental_records import Rentals
@@ -152,7 +152,7 @@ def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row
         # Since they were created: a change of an object's metadata begins nothing anew.
         with suppress(NoSuchBucket):  # it has been deleted since
             state = (bucket.created, past.get(bucket.name))
-            found[bucket.name] = stored.of_bucket(objects, bucket.name, now, state=state)
+            found[bucket.name] = bucket_bytes.of_bucket(objects, bucket.name, now, state=state)
     for name in sorted({*past, *found}):
         held = found.get(name)
         if held and held.size:
@@ -162,7 +162,7 @@ def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row
             yield _of_empty_bucket(f"{scheme}://{name}", on, past[name]), None
 
 
-def _of_full_bucket(uri: str, held: Stored, *, past: Held | None) -> tuple[Row, Leak]:
+def _of_full_bucket(uri: str, held: BucketBytes, *, past: Held | None) -> tuple[Row, Leak]:
     """held: what the bucket holds; past: what it holds no more."""
     scheme, name = uri.split("://")
     service, price = STORAGE[scheme]

@@ -25,14 +25,14 @@ from local_cloud.client.home import (
     identity,
     missing_packages,
 )
-from local_cloud.client.outdated import (
+from local_cloud.client.outdated_server import (
     find_fault,
     in_words,
     is_outdated,
     restart_command,
     still_running,
 )
-from local_cloud.client.suspended import is_suspended
+from local_cloud.client.process_state import is_suspended
 from local_cloud.errors import LocalCloudError
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 
 from local_cloud.client.home import Home
-from local_cloud.client.suspended import is_suspended
+from local_cloud.client.process_state import is_suspended
 
 PERIOD = 1.0  # seconds between two looks at the server's process
 

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from local_cloud.images import dockerfile
 from local_cloud.images.dockerfile import Dockerfile, DockerfileError
-from local_cloud.images.pulled import BUILT, FILES, Built, PulledImages, write
+from local_cloud.images.pulled_images import BUILT, FILES, BuiltImage, PulledImages, write
 
 
 def build(
@@ -26,7 +26,7 @@ def build(
     images: PulledImages,
     say: Callable[[str], None],
     context: Path | None = None,
-) -> Built:
+) -> BuiltImage:
     """Make an image known under a URI.
 
     context: the folder of the files that it copies; that of the Dockerfile if it is not given.
@@ -45,7 +45,7 @@ def build(
             for left in images.folder.glob(f"{place.name}.building-*"):  # by one that was killed
                 shutil.rmtree(left)
             _copy(read, (context or path.parent).resolve(), building / FILES)
-            built = Built(
+            built = BuiltImage(
                 uri=uri,
                 base=read.base,
                 entrypoint=read.entrypoint,

@@ -11,7 +11,7 @@ from local_cloud.errors import LocalCloudError
 from local_cloud.images import table
 from local_cloud.images.build import build
 from local_cloud.images.pull import pull
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 
 USAGE = (
     "give `list`, `pull NAME`, `remove NAME` or `build URI DOCKERFILE [FOLDER]`; NAME is an image's"

@@ -25,7 +25,14 @@ from local_cloud.engine.environments import uv
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.errors import LocalCloudError
 from local_cloud.images import package_index
-from local_cloud.images.pulled import ABOUT, COMMANDS, ENVIRONMENT, Pulled, PulledImages, write
+from local_cloud.images.pulled_images import (
+    ABOUT,
+    COMMANDS,
+    ENVIRONMENT,
+    PulledImage,
+    PulledImages,
+    write,
+)
 from local_cloud.images.table import READ, Image
 from local_cloud.store.space import size
 
@@ -41,7 +48,7 @@ class PullError(LocalCloudError):
     """An image cannot be pulled; the message says why, and what to do."""
 
 
-def pull(image: Image, images: PulledImages, say: Callable[[str], None]) -> Pulled:
+def pull(image: Image, images: PulledImages, say: Callable[[str], None]) -> PulledImage:
     """Make the environment of an image, if it is not there; say: gets lines on what is done."""
     images.folder.mkdir(parents=True, exist_ok=True)
     with _alone(images.folder / f"{image.folder}.lock", say):
@@ -73,12 +80,12 @@ def _alone(path: Path, say: Callable[[str], None]) -> FileLock:
     return lock
 
 
-def _what(found: Pulled) -> str:
+def _what(found: PulledImage) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     return f"Python {found.python}, {versions}; {found.megabytes} MB"
 
 
-def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
+def _build(image: Image, folder: Path, say: Callable[[str], None]) -> PulledImage:
     """Build an image's environment in a folder, and describe it there."""
     say(f"{image.name}: Python {image.python} with {', '.join(image.packages)} (as of {READ})")
     folder.mkdir()
@@ -97,7 +104,7 @@ def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
     if subprocess.run(command, env=variables).returncode:
         raise PullError(f"{image.name} cannot be pulled: uv's message is above")
     write_scripts(folder / COMMANDS, environment / "bin")
-    made = Pulled(
+    made = PulledImage(
         name=image.name,
         python=_output(python, "-c", "import platform; print(platform.python_version())"),
         image_python=image.python,

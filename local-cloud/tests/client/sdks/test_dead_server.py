@@ -15,7 +15,7 @@ import pytest
 
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, Home
-from tests.client.test_suspended import suspend
+from tests.client.test_process_state import suspend
 from tests.notebook import Notebook
 from tests.torture.rig import Rig
 

@@ -25,7 +25,7 @@ from local_cloud.client import control
 from local_cloud.client.control import Status
 from testing import axe as axe_core
 from testing.browser import Browser, find
-from tests.client.test_suspended import suspend
+from tests.client.test_process_state import suspend
 from tests.console.filled import BUCKET, Filled, pipeline, pool, training_request
 from tests.torture.rig import Rig
 

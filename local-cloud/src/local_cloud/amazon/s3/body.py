@@ -10,8 +10,8 @@ from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 
+from local_cloud.amazon.s3.aws_chunked import ChunkedBody
 from local_cloud.amazon.s3.checksums import HASHERS, Hasher, encode, require_algorithm
-from local_cloud.amazon.s3.chunked import Chunked
 from local_cloud.amazon.s3.errors import Refusal
 from local_cloud.store.space import Counted, Space
 
@@ -35,7 +35,7 @@ class Incoming:
     def __init__(self, headers: Mapping[str, str]) -> None:
         """Raise Refusal for what makes no sense."""
         self._headers = headers
-        self._chunked = Chunked() if _is_chunked(headers) else None
+        self._chunked = ChunkedBody() if _is_chunked(headers) else None
         self._size = 0
         self._hashers: dict[str, Hasher] = {name: HASHERS[name]() for name in self._algorithms()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local_cloud.amazon.s3.described import etag
+from local_cloud.amazon.s3.descriptions import etag
 from local_cloud.amazon.s3.errors import Refusal, no_such_key, precondition_failed
 from local_cloud.json_types import Json
 from local_cloud.store.errors import NoSuchObject

@@ -12,8 +12,8 @@ from botocore.model import OperationModel
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.s3 import checksums, conditions, described, tags, writing
-from local_cloud.amazon.s3.described import HEADERS, etag
+from local_cloud.amazon.s3 import checksums, conditions, descriptions, tags, writing
+from local_cloud.amazon.s3.descriptions import HEADERS, etag
 from local_cloud.amazon.s3.errors import (
     Refusal,
     from_store,
@@ -44,8 +44,8 @@ class Contents:
 
     def put(self, params: Json) -> Json:
         """PutObject"""
-        key = described.check_key(params["Key"])
-        content_type, attributes = described.settings(params)
+        key = descriptions.check_key(params["Key"])
+        content_type, attributes = descriptions.settings(params)
         sums = params["Body"].checksums
         if sums:
             attributes |= sums | {"ChecksumType": "FULL_OBJECT"}
@@ -61,7 +61,7 @@ class Contents:
 
     def copy(self, params: Json) -> Json:
         """CopyObject"""
-        bucket, key = params["Bucket"], described.check_key(params["Key"])
+        bucket, key = params["Bucket"], descriptions.check_key(params["Key"])
         source = copy_source(params["CopySource"])
         if source == (bucket, key) and not _changes(params):
             raise Refusal(
@@ -80,7 +80,7 @@ class Contents:
                 }
                 attributes |= sums | {"ChecksumType": "FULL_OBJECT"}
             elif found.attributes.get("ChecksumType") == "FULL_OBJECT":
-                attributes |= described.checksums(found.attributes)
+                attributes |= descriptions.checksums(found.attributes)
             made = self._objects.put(
                 bucket,
                 key,
@@ -90,13 +90,13 @@ class Contents:
                 when=conditions.of_write(self._objects, params),
             )
         result = {"ETag": etag(made), "LastModified": made.created}
-        result |= described.checksums(made.attributes)
+        result |= descriptions.checksums(made.attributes)
         shown = made.attributes.get("ServerSideEncryption")
         return {"CopyObjectResult": result, "ServerSideEncryption": shown}
 
     def delete(self, params: Json) -> Json:
         """DeleteObject; that there is none is no error."""
-        self._delete(params["Bucket"], described.check_key(params["Key"]), params)
+        self._delete(params["Bucket"], descriptions.check_key(params["Key"]), params)
         return {}
 
     def delete_many(self, params: Json) -> Json:
@@ -111,7 +111,7 @@ class Contents:
             try:
                 check_version(each.get("VersionId"))
                 given = {"IfMatch": each["ETag"]} if "ETag" in each else {}
-                self._delete(bucket, described.check_key(each["Key"]), given)
+                self._delete(bucket, descriptions.check_key(each["Key"]), given)
                 deleted.append(named)
             except (ServiceError, StoreError) as problem:
                 refusal = (
@@ -135,7 +135,7 @@ class Contents:
 
     def get(self, params: Json) -> Response:
         """GetObject"""
-        found, file = self._objects.open(params["Bucket"], described.check_key(params["Key"]))
+        found, file = self._objects.open(params["Bucket"], descriptions.check_key(params["Key"]))
         try:
             if storage := _archive(found):
                 message = "The operation is not valid for the object's storage class"
@@ -148,7 +148,7 @@ class Contents:
 
     def head(self, params: Json) -> Response:
         """HeadObject"""
-        found = self._objects.get(params["Bucket"], described.check_key(params["Key"]))
+        found = self._objects.get(params["Bucket"], descriptions.check_key(params["Key"]))
         (start, stop), status, head = _read("HeadObject", params, found)
         return Response(status_code=status, headers=head | {"content-length": str(stop - start)})
 
@@ -159,13 +159,13 @@ class Contents:
             raise invalid(f"Invalid attribute name specified: {', '.join(sorted(unknown))}")
         found = self._objects.get(params["Bucket"], params["Key"])
         sizes = found.attributes.get("PartSizes")
-        sums = described.checksums(found.attributes)
+        sums = descriptions.checksums(found.attributes)
         result = {
             "ETag": etag(found).strip('"'),
             # Here, and nowhere else, without the number of parts.
             "Checksum": {name: text.partition("-")[0] for name, text in sums.items()} or None,
             "ObjectParts": {"TotalPartsCount": len(sizes)} if sizes else None,
-            "StorageClass": described.storage_class(found) or "STANDARD",
+            "StorageClass": descriptions.storage_class(found) or "STANDARD",
             "ObjectSize": found.size,
         }
         result = {name: value for name, value in result.items() if name in wanted}
@@ -205,7 +205,7 @@ def copy_source(text: str) -> tuple[str, str]:
     if not bucket or not key or bucket.startswith("arn:"):
         message = "Copy Source must mention the source bucket and key: sourcebucket/sourcekey"
         raise invalid(message, ArgumentName="x-amz-copy-source", ArgumentValue=text)
-    return bucket, described.check_key(key)
+    return bucket, descriptions.check_key(key)
 
 
 @contextmanager
@@ -230,7 +230,7 @@ def open_source(objects: Objects, params: Json) -> Iterator[tuple[Object, Path]]
 
 def _archive(found: Object) -> str | None:
     """Return the archive that the object is in: it cannot be read before it has been restored."""
-    storage = described.storage_class(found)
+    storage = descriptions.storage_class(found)
     return storage if storage in ("GLACIER", "DEEP_ARCHIVE") else None
 
 
@@ -263,7 +263,7 @@ def _settings_of_copy(params: Json, found: Object) -> tuple[str, Attributes]:
     for name in ("MetadataDirective", "TaggingDirective"):
         if params.get(name, "COPY") not in ("COPY", "REPLACE"):
             raise invalid(f"Unknown {'metadata' if name[0] == 'M' else 'tagging'} directive.")
-    content_type, attributes = described.settings(params)
+    content_type, attributes = descriptions.settings(params)
     if params.get("MetadataDirective", "COPY") == "COPY":
         content_type = found.content_type
         kept = {*HEADERS, "Metadata"} & found.attributes.keys() - {"WebsiteRedirectLocation"}
@@ -278,20 +278,20 @@ def _describe_write(made: Object) -> Json:
     return {
         "ETag": etag(made),
         "ServerSideEncryption": made.attributes.get("ServerSideEncryption"),
-        **described.checksums(made.attributes),
+        **descriptions.checksums(made.attributes),
     }
 
 
 def _read(name: str, params: Json, found: Object) -> tuple[tuple[int, int], int, dict[str, str]]:
     """Return of a read: first byte and the one behind the last, status, headers. Raises Refusal."""
     conditions.check_read(params, found)
-    result = described.headers(found)
+    result = descriptions.headers(found)
     part = _part(params, found, result)
     start, stop = part or (0, found.size)
     if part:
         result["ContentRange"] = f"bytes {start}-{stop - 1}/{found.size}"
     if params.get("ChecksumMode") == "ENABLED" and (start, stop) == (0, found.size):
-        result |= described.checksums(found.attributes)
+        result |= descriptions.checksums(found.attributes)
     for override in (each for each in params if each.startswith("Response")):
         result[override.removeprefix("Response")] = params[override]
     operation: OperationModel = model(name)

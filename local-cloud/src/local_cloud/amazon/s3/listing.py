@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from local_cloud.amazon.s3.buckets import OWNER
-from local_cloud.amazon.s3.described import entry
+from local_cloud.amazon.s3.descriptions import entry
 from local_cloud.amazon.s3.errors import invalid
 from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects

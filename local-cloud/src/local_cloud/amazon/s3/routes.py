@@ -18,12 +18,12 @@ from starlette.responses import Response
 
 from local_cloud.amazon.account import ACCOUNT
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.s3 import operations, presigned, reading, writing
+from local_cloud.amazon.s3 import operations, presigned_urls, reading, writing
 from local_cloud.amazon.s3.body import Chunks, Incoming
 from local_cloud.amazon.s3.buckets import HOME, Buckets
 from local_cloud.amazon.s3.checksums import MEMBERS
 from local_cloud.amazon.s3.contents import Contents, check_version
-from local_cloud.amazon.s3.described import SETTINGS
+from local_cloud.amazon.s3.descriptions import SETTINGS
 from local_cloud.amazon.s3.errors import Refusal, from_store, precondition_failed, render
 from local_cloud.amazon.s3.listing import Listing
 from local_cloud.amazon.s3.uploads import Uploads
@@ -159,7 +159,7 @@ async def _answer(
 ) -> Response:
     """Return what the operation answers. Raises what it may raise."""
     query = request.query_params
-    presigned.check(query)
+    presigned_urls.check(query)
     # Who signs an address may put headers into it.
     given = {name.lower(): query[name] for name in query if name.lower().startswith("x-amz-")}
     headers = given | dict(request.headers)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from local_cloud.amazon.s3 import checksums, conditions, described
+from local_cloud.amazon.s3 import checksums, conditions, descriptions
 from local_cloud.amazon.s3.buckets import OWNER
 from local_cloud.amazon.s3.contents import open_source
 from local_cloud.amazon.s3.errors import Refusal, invalid, invalid_xml
@@ -53,9 +53,9 @@ class Uploads:
 
     def create(self, params: Json) -> Json:
         """CreateMultipartUpload"""
-        bucket, key = params["Bucket"], described.check_key(params["Key"])
+        bucket, key = params["Bucket"], descriptions.check_key(params["Key"])
         self._objects.bucket(bucket)
-        content_type, attributes = described.settings(params)
+        content_type, attributes = descriptions.settings(params)
         algorithm = params.get("ChecksumAlgorithm")
         kind = _checksum_type(algorithm, params.get("ChecksumType"))
         upload = secrets.token_hex(32)
@@ -364,8 +364,8 @@ def _result(made: Object) -> Json:
         "Location": f"/{made.bucket}/{made.name}",
         "Bucket": made.bucket,
         "Key": made.name,
-        "ETag": described.etag(made),
-        **described.checksums(made.attributes),
+        "ETag": descriptions.etag(made),
+        **descriptions.checksums(made.attributes),
         "ServerSideEncryption": made.attributes.get("ServerSideEncryption"),
     }
 

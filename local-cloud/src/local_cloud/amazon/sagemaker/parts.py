@@ -20,7 +20,7 @@ from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.amazon.sagemaker.search.search import Search
-from local_cloud.amazon.sagemaker.tracking import TrackingParts
+from local_cloud.amazon.sagemaker.tracking_parts import TrackingParts
 from local_cloud.amazon.sagemaker.tuning.tuning import Tuning
 from local_cloud.platform import Platform
 

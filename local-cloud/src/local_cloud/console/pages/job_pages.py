@@ -25,6 +25,7 @@ from local_cloud.console.records.job_curves import JobCurves
 from local_cloud.console.site.requests import RequestRefused
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.engine.spec import Job
+from local_cloud.json_types import Json
 
 Action = Callable[[jobs.Shown], Awaitable[None]]
 
@@ -108,7 +109,7 @@ class JobPages:
         drawn = [charts.lines(title, series, look=look) for title, series in parts.items()]
         return [chart for chart in drawn if chart]
 
-    def _piece(self, job: Job, replica: str, start: int) -> logs.Json:
+    def _piece(self, job: Job, replica: str, start: int) -> Json:
         engine = self.platform.engine
         log = engine.logs(job.id)[replica]
         return logs.piece(log, start, ended=job.state.ended, hidden=engine.hidden)

@@ -18,7 +18,7 @@ from local_cloud.console.site.tables import Cell, Table, by_time, rows_of
 from local_cloud.engine.spec import EngineError, NoSuchJob
 from local_cloud.engine.studies.importance import FEWEST
 from local_cloud.engine.studies.spec import Study, TrialJob
-from local_cloud.extras import missing
+from local_cloud.extras import explain_missing
 
 EMPTY = (
     "No study yet. Episode “Tuning” sends one: many jobs that try different settings, to find the"
@@ -131,7 +131,7 @@ def _importance_table(shares: dict[str, float]) -> Table:
         if rows
         else f"It needs {FEWEST} trials with results that differ."
         if find_spec("sklearn")
-        else f"It cannot be computed {missing('automl')}."
+        else f"It cannot be computed {explain_missing('automl')}."
     )
     return Table("importance", "Importance", ("Parameter", "Share"), rows, note=note)
 

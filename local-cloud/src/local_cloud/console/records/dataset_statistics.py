@@ -72,7 +72,7 @@ def _statistics(files: tuple[tuple[str, int, int], ...]) -> Json | CannotRead:
 
 def describe(paths: list[str]) -> Json:
     """Return the statistics of CSV files: a function for a process with limits."""
-    if why := extras.missing("automl"):
+    if why := extras.explain_missing("automl"):
         raise DamagedFile(f"there are no statistics {why}")
     from local_cloud.automl import columns, statistics
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from local_cloud.engine import system
-from local_cloud.engine.isolation.outgoing import pass_on
+from local_cloud.engine.isolation.http_proxy import pass_on
 from local_cloud.engine.machine import Ports
 
 LAUNCHER = Path(__file__).parent / "inside" / "network_namespace.py"

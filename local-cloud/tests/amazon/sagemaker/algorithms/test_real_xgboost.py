@@ -19,7 +19,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local_cloud.client.control import Status
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 from tests.amazon.sagemaker import serving
 from tests.amazon.sagemaker.serving import CSV, JSON, ROLE

@@ -102,7 +102,7 @@ class Autopilot:
 
     # ---- inside ---------------------------------------------------------------------------------
     def _create(self, request: Json, tags: Sequence[Json]) -> Json:
-        if why := extras.missing("automl"):
+        if why := extras.explain_missing("automl"):
             raise not_implemented(f"Autopilot {why}")
         name = request[NAME]
         autopilot_request.check(request, self.objects)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.sagemaker.endpoints import tracked
+from local_cloud.amazon.sagemaker.endpoints import tracked_jobs
 from local_cloud.amazon.sagemaker.endpoints.endpoints import DIALECT, FACTS
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.jobs import status
@@ -103,7 +103,7 @@ class BatchPredictions:
             self.records.put(KIND, name, document)
             self.records.put(FACTS, made, facts)
             self.tags.make(document["TransformJobArn"], request.get("Tags", []))
-            self.lineage.begin(tracked.job(document))
+            self.lineage.begin(tracked_jobs.job(document))
             count = request["TransformResources"]["InstanceCount"]
             machine = billing.of_instances("transform job", name, request["TransformResources"])
             self.serving.deploy(
@@ -120,7 +120,7 @@ class BatchPredictions:
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
         known = self.records.get(KIND, name)
-        return tracked.facts(known, self.models.find(known["ModelName"])) if known else {}
+        return tracked_jobs.facts(known, self.models.find(known["ModelName"])) if known else {}
 
     def list(self, params: Json) -> Json:
         """ListTransformJobs: the newest first, unless the request says otherwise."""

@@ -17,7 +17,7 @@ from local_cloud.amazon.sagemaker.jobs import (
     metrics,
     outputs,
     status,
-    tracked,
+    tracked_jobs,
 )
 from local_cloud.amazon.sagemaker.lineage.jobs import MODEL, JobLineage
 from local_cloud.amazon.sagemaker.resources import billing, listing
@@ -82,7 +82,7 @@ class Training:
         with self.records.transaction():
             self.records.put(KIND, name, document)
             self.tags.make(_arn(name), list(tags))
-            self.lineage.begin(tracked.job(_arn(name), request))
+            self.lineage.begin(tracked_jobs.job(_arn(name), request))
             try:
                 machines = billing.of_job(request, tuning, autopilot)
                 count = resources["InstanceCount"]
@@ -123,7 +123,7 @@ class Training:
             return {}
         statistics = (self.records.get(MOMENTS, name) or {}).get("statistics", [])
         described = self.describe({"TrainingJobName": name})
-        return tracked.facts(document["request"], described, statistics)
+        return tracked_jobs.facts(document["request"], described, statistics)
 
     def all(self) -> Iterator[Json]:
         """Yield the descriptions of all jobs."""
@@ -191,7 +191,7 @@ class Training:
                 f"The training job {job.id} belongs to a tuning job; delete that first.",
             )
         with self.records.transaction():
-            self.lineage.leave(tracked.job(_arn(job.id), document["request"]).component)
+            self.lineage.leave(tracked_jobs.job(_arn(job.id), document["request"]).component)
             if autopilot := document.get("autopilot"):
                 self._leave(autopilot.rpartition("/")[2], job)
             for kind in (KIND, MOMENTS):
@@ -269,7 +269,7 @@ class Training:
         )
         outputs.upload(request, hosts, self.objects)
         if job.outcome.state is State.SUCCEEDED:
-            component = tracked.job(_arn(job.id), request).component
+            component = tracked_jobs.job(_arn(job.id), request).component
             self.lineage.produced(component, outputs.model(request), MODEL)
         launch.remove(folder, hosts)
         launch.forget(folder)

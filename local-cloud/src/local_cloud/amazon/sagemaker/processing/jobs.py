@@ -11,7 +11,7 @@ from local_cloud.amazon.sagemaker.instances.types import device
 from local_cloud.amazon.sagemaker.jobs import failure_reason, launch, status
 from local_cloud.amazon.sagemaker.lineage.jobs import JobLineage
 from local_cloud.amazon.sagemaker.processing import launch as processing_launch
-from local_cloud.amazon.sagemaker.processing import tracked
+from local_cloud.amazon.sagemaker.processing import tracked_jobs
 from local_cloud.amazon.sagemaker.processing.request import check
 from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn
@@ -75,7 +75,7 @@ class Processing:
         with self.records.transaction():
             self.records.put(KIND, name, {"request": request, "note": wanted.missing})
             self.tags.make(_arn(name), list(tags))
-            self.lineage.begin(tracked.job(_arn(name), request))
+            self.lineage.begin(tracked_jobs.job(_arn(name), request))
             try:
                 count, machines = cluster["InstanceCount"], billing.of_processing(request)
                 self.engine.submit(DIALECT, PREFIX + name, count, gpus=wanted.gpus, rented=machines)
@@ -92,7 +92,7 @@ class Processing:
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
         known = self.records.get(KIND, name)
-        return tracked.facts(known["request"], self._standing(name)) if known else {}
+        return tracked_jobs.facts(known["request"], self._standing(name)) if known else {}
 
     def list(self, params: Json) -> Json:
         """ListProcessingJobs: the newest first, unless the request says otherwise."""

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
-from local_cloud.google.bigquery.sql import allowed
+from local_cloud.google.bigquery.sql import allow_list
 from local_cloud.google.bigquery.sql.grammar import Dialect
 
 LONGEST = 1_000_000  # characters
@@ -51,9 +51,9 @@ def parse(text: str) -> Any:
         if not found:
             raise invalid_query("Syntax error: Unexpected end of statement")
         if len(found) > 1:
-            words = ", ".join(dict.fromkeys(allowed.statement_name(one) for one in found))
+            words = ", ".join(dict.fromkeys(allow_list.statement_name(one) for one in found))
             raise not_implemented(f"scripts of several statements ({words})")
-        allowed.check(found[0])
+        allow_list.check(found[0])
         if any(not one.expressions for one in found[0].find_all(exp.Select)):
             raise invalid_query("Syntax error: SELECT list must not be empty")
     except RecursionError:

@@ -14,7 +14,7 @@ from sqlglot.errors import UnsupportedError
 from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
 from local_cloud.google.bigquery.api.types import MOST_COLUMNS
 from local_cloud.google.bigquery.catalog.catalog import Document
-from local_cloud.google.bigquery.duckdb import generated
+from local_cloud.google.bigquery.duckdb import generated_sql
 from local_cloud.google.bigquery.sql.rewrites import Columns, rewritten
 
 STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE_INTO", "MERGE")
@@ -41,7 +41,7 @@ def to_duckdb(
         _one_statement(text)
         check()
         checked = _as_query(tree) if isinstance(tree, exp.Merge) else text
-        generated.check(checked, tree.key.upper())
+        generated_sql.check(checked, tree.key.upper())
     except UnsupportedError as problem:
         raise not_implemented(str(problem)) from None
     except RecursionError:

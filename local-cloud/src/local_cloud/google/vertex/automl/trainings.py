@@ -54,7 +54,7 @@ class AutoMl:
         config, inputs = pipeline.get("inputDataConfig", {}), pipeline.get("trainingTaskInputs")
         if not isinstance(inputs, dict):
             raise ApiError("INVALID_ARGUMENT", "trainingTaskInputs: an object is needed")
-        if why := extras.missing("automl"):
+        if why := extras.explain_missing("automl"):
             message = f"not implemented in the local cloud: AutoML {why}"
             raise ApiError("UNIMPLEMENTED", message)
         dataset = self.datasets.get(f"{parent}/datasets/{config.get('datasetId', '')}")

@@ -14,7 +14,7 @@ _LINE = 4096  # bytes, the longest
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;.*)?")
 
 
-class Chunked:
+class ChunkedBody:
     """Takes a body as it comes, in pieces of any size, and gives what it carries."""
 
     def __init__(self) -> None:

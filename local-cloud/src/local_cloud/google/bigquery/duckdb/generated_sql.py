@@ -1,6 +1,6 @@
 """Check the SQL that is made for DuckDB with DuckDB's own parser: the second net of two.
 
-sql/allowed.py checks what was asked. This checks what came of it, so that a text which is written
+sql/allow_list.py checks what was asked. This checks what came of it: a text that is written
 where SQL is (an alias, a collation) cannot become a call or a table that nobody checked.
 """
 

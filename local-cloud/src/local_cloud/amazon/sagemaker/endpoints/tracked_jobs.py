@@ -5,7 +5,7 @@ Source, for the names: a component in the fixtures of odd-collector-aws (read 20
 
 from __future__ import annotations
 
-from local_cloud.amazon.sagemaker.jobs.tracked import artifact, of_cluster
+from local_cloud.amazon.sagemaker.jobs.tracked_jobs import artifact, of_cluster
 from local_cloud.amazon.sagemaker.lineage.jobs import DATA, TrackedJob
 from local_cloud.json_types import Json
 

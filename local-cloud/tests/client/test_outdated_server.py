@@ -17,7 +17,7 @@ import pytest
 
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, Home
-from local_cloud.client.outdated import in_words
+from local_cloud.client.outdated_server import in_words
 from tests.google.vertex.support import IMAGE
 
 

@@ -6,7 +6,7 @@ the fixtures of odd-collector-aws (read 2026).
 
 from __future__ import annotations
 
-from local_cloud.amazon.sagemaker.jobs.tracked import artifact, of_cluster
+from local_cloud.amazon.sagemaker.jobs.tracked_jobs import artifact, of_cluster
 from local_cloud.amazon.sagemaker.lineage.jobs import DATA, IMAGE, TrackedJob
 from local_cloud.amazon.sagemaker.processing.request import inputs, outputs
 from local_cloud.json_types import Json

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lesson import LessonError, target
 from lesson.services import sessions
 from lesson.services.sessions import MARK, bucket_name
-from lesson.show.progress import note, wrapped
+from lesson.show.progress import note, wrap
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
@@ -85,7 +85,7 @@ def connect(bucket: str | None = None, project: str | None = None, region: str =
     _make_bucket(session)
     _session = session
     identity = f"project {session.project}"
-    print(wrapped(sessions.in_words(session, identity, "Google")))
+    print(wrap(sessions.in_words(session, identity, "Google")))
     return session
 
 

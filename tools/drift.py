@@ -97,7 +97,7 @@ def find_moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tupl
     ]
 
 
-def broken(report: str) -> tuple[int, list[Broken]]:
+def read_report(report: str) -> tuple[int, list[Broken]]:
     """Return how many tests ran, and which of them failed, according to pytest's JUnit report."""
     cases = list(ET.fromstring(report).iter("testcase"))
     found = []
@@ -171,7 +171,7 @@ def main() -> int:
     except environment.SetupError as problem:
         print(f"make: {problem}")
         return 1
-    found = [broken(report) for report in reports]
+    found = [read_report(report) for report in reports]
     count, failures = sum(number for number, _ in found), [one for _, some in found for one in some]
     print()
     print(table([("package", "locked", "newest"), *changes]) if changes else "No version moved.")

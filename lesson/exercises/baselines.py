@@ -8,8 +8,8 @@ from typing import Any
 
 from lesson.baselines import Z
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import call, function, number
-from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds.functions import call, function, number
+from lesson.exercises.kinds.letters import choice
 
 
 def _judge_majority(majority: Callable[..., Any]) -> str:

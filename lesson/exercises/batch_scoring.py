@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import call, function
-from lesson.exercises.kinds.lettered import one_each
+from lesson.exercises.kinds.functions import call, function
+from lesson.exercises.kinds.letters import one_each
 
 which = one_each(
     "OBBO",

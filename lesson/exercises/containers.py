@@ -6,7 +6,7 @@ import re
 from importlib import metadata
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import in_order, one_each
+from lesson.exercises.kinds.letters import in_order, one_each
 
 kinds = one_each(
     "PCPCP",

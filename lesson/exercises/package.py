@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import in_order, one_each, some
+from lesson.exercises.kinds.functions import function, number
+from lesson.exercises.kinds.letters import in_order, one_each, some
 
 files = one_each(
     "TMTT",

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import number
-from lesson.exercises.kinds.lettered import one_each
+from lesson.exercises.kinds.functions import number
+from lesson.exercises.kinds.letters import one_each
 
 kinds = one_each(
     "PAPA",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds import copied
-from lesson.exercises.kinds.lettered import choice
-from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
+from lesson.exercises.kinds import changed_copy
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_cancelled, not_succeeded
+from lesson.exercises.kinds.letters import choice
 from lesson.jobs.states import CANCELLED
 
 HOURLY = 0.115  # US dollars, of ml.m5.large, as in AWS_helpers/costs.py, which a test compares
@@ -141,4 +141,4 @@ billed = choice(
     advice="the column `training` has the seconds of the epochs; what is left of 135?",
 )
 
-own_network = copied.own_network()
+own_network = changed_copy.own_network()

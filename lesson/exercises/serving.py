@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import in_order
+from lesson.exercises.kinds.functions import function, number
+from lesson.exercises.kinds.letters import in_order
 
 # The passengers of the exercise “Refused”, as they should be.
 FIXED: tuple[dict[str, Any], ...] = (

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import number
-from lesson.exercises.kinds.lettered import choice, in_order, some
+from lesson.exercises.kinds.functions import number
+from lesson.exercises.kinds.letters import choice, in_order, some
 from lesson.jobs.runs import Run
 
 # The learning rate of the run whose model carries the alias `champion` at the end of the page.

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lesson.exercises.kinds.coded import call, function
-from lesson.exercises.kinds.lettered import one_each
-from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.functions import call, function
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.letters import one_each
 
 # Messages as the page shows them, some in other capitals, and whether a retry helps.
 MESSAGES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds import copied
-from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
+from lesson.exercises.kinds import changed_copy
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_cancelled, not_succeeded
 
 HOURLY = 0.21849885  # of n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 
@@ -121,4 +121,4 @@ compared = job_to_send(
     "the cell that made `run` has the call: change its epochs, and add patience.",
 )
 
-own_network = copied.own_network()
+own_network = changed_copy.own_network()

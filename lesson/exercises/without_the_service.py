@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import in_order, one_each, some
+from lesson.exercises.kinds.letters import in_order, one_each, some
 
 yours = some(
     {

@@ -29,7 +29,7 @@ def test_each_sdk_is_one_of_the_projects_requirements() -> None:
 
 
 def test_what_broke_is_named_with_its_reason() -> None:
-    count, failures = drift.broken(REPORT)
+    count, failures = drift.read_report(REPORT)
     assert count == 3
     assert failures == [
         Broken("tests.google.gcs.test_wire::test_b", "AssertionError: it said 404"),

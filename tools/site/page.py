@@ -95,9 +95,9 @@ class PageNodes:
         kind = next((name for name in div.classes if name in TITLES), "callout")
         box: nodes.Element
         if first and kind not in _FOLDED:
-            box = section(self.names[first.line], _titled(kind, first.text))
+            box = section(self.names[first.line], _make_title(kind, first.text))
         else:
-            title = _titled(kind, first.text) if first else TITLES[kind]
+            title = _make_title(kind, first.text) if first else TITLES[kind]
             box = admonition(title, folded=kind in _FOLDED)
             if first:
                 box["ids"].append(self.names[first.line])
@@ -128,7 +128,7 @@ def first_heading(div: Div) -> tuple[Heading | None, list[Block]]:
     return None, div.children
 
 
-def _titled(kind: str, text: str) -> str:
+def _make_title(kind: str, text: str) -> str:
     """Return a box's title: it begins with the kind's name, such as “Exercise: …”."""
     named = plain(text).casefold().startswith(TITLES[kind].casefold())
     return text if named else f"{TITLES[kind]}: {text}"

@@ -137,7 +137,7 @@ class Platform:
             (self.records, "study", lambda document: Study.of(document, ())),
         ):
             for name, document in records.list(kind):
-                with records.understood(kind, name):
+                with records.name_record_in_errors(kind, name):
                     make(document)
 
     async def start(self, services: Sequence[Service]) -> None:
@@ -152,7 +152,7 @@ class Platform:
             runner.start()
             self.runners.append(runner)
 
-    def running(self) -> dict[str, int]:
+    def count_running(self) -> dict[str, int]:
         """Return what an end of the server would cut off or hold up: by kind, how many.
 
         A notebook instance is not among them: it is a record, and no process.

@@ -160,8 +160,8 @@ def _folder(script: Script, sent: Sent) -> list[str]:
     ]
     # The number that it wrote down is its own job's; its processes bear the job's name here.
     mark = f"LOCAL_CLOUD_JOB={sent.job.rpartition('/')[2]}"
-    if script.one("gone") in files and not _until(lambda: not reaper.living((), [mark]), 10):
-        problems.append(f"processes {reaper.living((), [mark])} have outlived their job")
+    if script.one("gone") in files and not _until(lambda: not reaper.find_living((), [mark]), 10):
+        problems.append(f"processes {reaper.find_living((), [mark])} have outlived their job")
     return problems
 
 

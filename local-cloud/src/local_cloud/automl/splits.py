@@ -34,7 +34,7 @@ class Split:
                 row = int(np.flatnonzero(moments.isna())[0])
                 value = rows[self.time].iloc[row]
                 raise BadData(f"column {self.time!r}: {value!r} is not a time")
-            return self._cut(np.argsort(moments.to_numpy(), kind="stable"))
+            return self._assign_parts(np.argsort(moments.to_numpy(), kind="stable"))
         found = self.shares(len(rows), seed)
         if self.column:
             for place, value in enumerate(rows[self.column]):
@@ -47,9 +47,9 @@ class Split:
 
     def shares(self, count: int, seed: int) -> np.ndarray:
         """Return the part of each of so many rows, at random."""
-        return self._cut(np.random.default_rng(seed).permutation(count))
+        return self._assign_parts(np.random.default_rng(seed).permutation(count))
 
-    def _cut(self, order: np.ndarray) -> np.ndarray:
+    def _assign_parts(self, order: np.ndarray) -> np.ndarray:
         """Return parts of rows that stand in this order."""
         ends = np.round(np.cumsum(self.fractions)[:2] * len(order)).astype(int)
         found = np.empty(len(order), dtype=object)

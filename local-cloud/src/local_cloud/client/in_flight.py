@@ -60,10 +60,10 @@ def _watch() -> None:
         for home in homes:
             address = home.address()
             if address and is_suspended(address["pid"]):
-                cut(address["port"])
+                cut_connections(address["port"])
 
 
-def cut(port: int) -> None:
+def cut_connections(port: int) -> None:
     """Shut down this process's connections to a port of loopback; their requests get an error.
 
     It finds them among the open files, so it does not matter which library has opened them.

@@ -110,7 +110,7 @@ class Records:
         return rows
 
     @contextmanager
-    def understood(self, kind: str, name: str) -> Iterator[None]:
+    def name_record_in_errors(self, kind: str, name: str) -> Iterator[None]:
         """Raise DamagedStore, with the record's name, if the block cannot make sense of it."""
         try:
             yield

@@ -95,8 +95,8 @@ def test_a_group_goes_with_its_processes(tmp_path: Path) -> None:
     assert control_groups.make(marks) == group
     control_groups.add(process.pid, group)
     assert group.exists()
-    assert reaper.living((), reaper.entries(marks)) == {process.pid}
-    assert reaper.living((), ["LOCAL_CLOUD_JOB=another"]) == set()
+    assert reaper.find_living((), reaper.entries(marks)) == {process.pid}
+    assert reaper.find_living((), ["LOCAL_CLOUD_JOB=another"]) == set()
     assert reaper.end((), reaper.entries(marks), grace=5)
     process.wait()
     control_groups.remove(marks)

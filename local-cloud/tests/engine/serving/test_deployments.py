@@ -289,9 +289,9 @@ def test_a_deployment_hands_over_in_one_transaction(tmp_path: Path) -> None:
                 here.set_traffic(EP, {"green": 0.5})
                 here.remove("blue")
             assert here.traffic(EP) == {"green": 0.5}
-            assert here.ending("blue")
+            assert here.is_ending("blue")
             assert (await ask(here))["name"] == "green"
-            await until(lambda: not here.ending("blue"))
+            await until(lambda: not here.is_ending("blue"))
 
     run(test)
 

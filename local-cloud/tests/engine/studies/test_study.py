@@ -125,7 +125,7 @@ def test_failed_trials_have_a_reason_and_do_not_end_a_study_without_a_limit(tmp_
             assert [trial.reason for trial in study.trials] == [
                 "", "trial 2: FAILED", "trial 3: FAILED", "", "", "",
             ]  # fmt: skip
-            assert study.failed == 2 and study.best is not None
+            assert study.failed_count == 2 and study.best is not None
 
     run(story())
 
@@ -276,7 +276,7 @@ def test_a_trial_that_is_worse_than_the_others_is_stopped_early(tmp_path: Path) 
             assert [trial.result for trial in study.trials] == [1, 2, 3, 9, 0]
             assert [trial.early for trial in study.trials] == [False, False, False, True, False]
             assert lab.engine.get("s-4").state is State.STOPPED
-            assert study.state is State.SUCCEEDED and study.failed == 0
+            assert study.state is State.SUCCEEDED and study.failed_count == 0
             assert study.trials[0].curve == ((1.0, 1.0),)
         async with laboratory(tmp_path / "lab", lab) as studies:  # as it is on record
             assert studies.get("s") == study

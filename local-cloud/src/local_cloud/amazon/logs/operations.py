@@ -99,7 +99,7 @@ class Logs:
             else:
                 page, far = _page(events_before(stream, place, since=since, before=before), limit)
         except FileNotFoundError:  # its job has been deleted meanwhile
-            raise _missing("stream") from None
+            raise _no_such("stream") from None
         if not page and far:  # nothing but empty lines so far
             first, last = far.start, far.end
         else:
@@ -166,7 +166,7 @@ class Logs:
         found = streams(self._engine, self._serving)
         wanted = str(name or identifier).removeprefix(ARN).removesuffix(":*")
         if not (group := [stream for stream in found if stream.group == wanted]):
-            raise _missing("group")
+            raise _no_such("group")
         return group
 
     def _select_streams(self, params: Json) -> list[Stream]:
@@ -219,11 +219,11 @@ def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None
 
 def _stream(group: dict[str, Stream], name: str) -> Stream:
     if name not in group:
-        raise _missing("stream")
+        raise _no_such("stream")
     return group[name]
 
 
-def _missing(what: str) -> ServiceError:
+def _no_such(what: str) -> ServiceError:
     return ServiceError("ResourceNotFoundException", f"The specified log {what} does not exist.")
 
 

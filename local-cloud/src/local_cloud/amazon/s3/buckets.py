@@ -96,12 +96,12 @@ class Buckets:
         self._forget_uploads(params["Bucket"])
         return {}
 
-    def versioning(self, params: Json) -> Json:
+    def get_versioning(self, params: Json) -> Json:
         """GetBucketVersioning: of a bucket that never had it."""
         self._objects.bucket(params["Bucket"])
         return {}
 
-    def tagging(self, params: Json) -> Json:
+    def get_tagging(self, params: Json) -> Json:
         """GetBucketTagging"""
         found = self._objects.bucket(params["Bucket"]).attributes.get("tags")
         if not found:

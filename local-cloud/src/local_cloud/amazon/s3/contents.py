@@ -173,7 +173,7 @@ class Contents:
 
     # Tags
 
-    def tagging(self, params: Json) -> Json:
+    def get_tagging(self, params: Json) -> Json:
         """GetObjectTagging"""
         found = self._objects.get(params["Bucket"], params["Key"])
         return tags.to_set(found.attributes.get("Tags", {}))

@@ -70,7 +70,7 @@ class Parts:
             "ExperimentTrialComponent": tracking.trials.all_components,
         }
         executions = PipelineExecutions(table, pipelines, kinds, objects=platform.s3)
-        platform.counts["pipeline executions"] = executions.running
+        platform.counts["pipeline executions"] = executions.count_running
         return cls(
             platform,
             tags,

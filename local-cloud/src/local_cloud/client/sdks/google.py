@@ -13,7 +13,7 @@ from typing import Any
 
 from local_cloud.client import revival
 from local_cloud.client.sdks import google_clients, google_errors
-from local_cloud.client.sdks.redaction import redacting
+from local_cloud.client.sdks.redaction import redact_errors
 from local_cloud.client.target import is_local, refuse_elsewhere
 from local_cloud.errors import LocalCloudError
 
@@ -226,8 +226,8 @@ def _read_no_template_elsewhere(module: ModuleType) -> None:
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
-    "google.cloud.storage.exceptions": redacting("DataCorruption"),
-    "google.resumable_media.common": redacting("DataCorruption"),
+    "google.cloud.storage.exceptions": redact_errors("DataCorruption"),
+    "google.resumable_media.common": redact_errors("DataCorruption"),
     "hypertune.hypertune": _report_apart,
     "kfp.dsl.types.artifact_types": _find_buckets,
     "google.cloud.bigquery.client": _make_no_storage_client,
@@ -245,7 +245,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.auth.aio.transport.sessions": google_clients.guard_async_session,
     "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
     "google.auth": _no_account,
-    "google.auth.exceptions": redacting("GoogleAuthError"),
+    "google.auth.exceptions": redact_errors("GoogleAuthError"),
     "google.auth.credentials": google_clients.refuse_tokens,
     "google.genai._api_client": google_clients.refuse_gemini,
     "google.auth.transport.requests": _guard_requests,

@@ -61,12 +61,12 @@ def map_calls(module: ModuleType) -> None:
         if isinstance(original, ModuleType):
             map_calls(original)
         elif isinstance(original, type):
-            original.__init__ = _mapping(name, original.__init__)  # type: ignore[misc]
+            original.__init__ = _wrap(name, original.__init__)  # type: ignore[misc]
         elif callable(original):
-            setattr(module, name, _mapping(name, original))
+            setattr(module, name, _wrap(name, original))
 
 
-def _mapping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     if hasattr(original, "__wrapped__"):
         return original
 

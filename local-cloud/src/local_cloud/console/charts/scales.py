@@ -22,7 +22,7 @@ class Scale:
 
 def of_numbers(values: Sequence[float], *, log: bool = False, whole: bool = False) -> Scale:
     """Return a scale for these numbers; all are above zero if log, and counts if whole."""
-    low, high = _widened(min(values), max(values), log=log)
+    low, high = _widen(min(values), max(values), log=log)
     bent = _log if log else _itself
     first, last = bent(low), bent(high)
 
@@ -57,7 +57,7 @@ def _log(value: float) -> float:
     return math.log10(value)
 
 
-def _widened(low: float, high: float, *, log: bool) -> tuple[float, float]:
+def _widen(low: float, high: float, *, log: bool) -> tuple[float, float]:
     if low < high:
         return low, high
     return (low / 2, high * 2) if log else (low - 0.5, high + 0.5)

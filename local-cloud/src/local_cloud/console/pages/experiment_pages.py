@@ -92,7 +92,7 @@ class ExperimentPages:
         board = tracking.board_of(self.records, name)
         curves_page = board and tracking.link("board", board)
         told = [
-            self._told(f"{board}/runs/{run.removeprefix(f'{name}-')}", one) for run, one in runs
+            self._values(f"{board}/runs/{run.removeprefix(f'{name}-')}", one) for run, one in runs
         ]
         senders = tracking.jobs_of_runs(self.site.platform)
         parameters = _names(told, "_params")
@@ -128,7 +128,7 @@ class ExperimentPages:
             links=self._links(name, curves_page, "TensorBoard: its curves"),
         )
 
-    def _told(self, run: str, document: Json) -> Json:
+    def _values(self, run: str, document: Json) -> Json:
         """Return what a run has noted, and the last values of its curves in a TensorBoard."""
         values = tracking.last_values(self.records, run)
         return {**document.get("metadata", {}), CURVES: values}

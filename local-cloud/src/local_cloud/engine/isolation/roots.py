@@ -94,7 +94,7 @@ class Isolation:
         of them all jobs are given.
         """
         hidden = tuple(sorted({*homes(), *map(str, private)}))
-        shown = (*needed(folder), *map(str, given))
+        shown = (*find_needed_paths(folder), *map(str, given))
         if available():
             for has_layer, has_processes in ((True, True), (True, False), (False, True)):
                 if _works(folder, hidden, has_layer=has_layer, has_processes=has_processes):
@@ -141,7 +141,7 @@ def homes() -> set[str]:
     return found - {"/", "/etc", "/opt", "/usr", "/var"}
 
 
-def needed(folder: Path) -> tuple[str, ...]:
+def find_needed_paths(folder: Path) -> tuple[str, ...]:
     """Return what all jobs use, wherever it is: this Python, its packages, uv's files.
 
     folder: of the jobs, with what they share (.bin, .wheels).
@@ -190,7 +190,7 @@ def _works(folder: Path, hidden: tuple[str, ...], *, has_layer: bool, has_proces
         has_layer=has_layer,
         has_processes=has_processes,
         hidden=hidden,
-        shown=needed(folder),
+        shown=find_needed_paths(folder),
         shared={"/gcs-probe/deep": str(probe)},
     )
     write = " && : > /etc/local-cloud-probe" if has_layer else ""

@@ -165,7 +165,7 @@ class JobRunner:
         while attempt.reader():
             more = await asyncio.to_thread(reader.news)
             await asyncio.sleep(0 if more else spot_stop.PERIOD)
-            epoch = self._shared.rehearsals.due(self._id, reader.epoch)
+            epoch = self._shared.rehearsals.find_due_epoch(self._id, reader.epoch)
             if epoch is None or not attempt.reader():
                 continue
             try:

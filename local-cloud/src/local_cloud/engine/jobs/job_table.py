@@ -36,7 +36,7 @@ class JobTable:
         """Read the jobs that an earlier server has left, in the order in which they came."""
         found = []
         for name, document in self._records.list(KIND):
-            with self._records.understood(KIND, name):
+            with self._records.name_record_in_errors(KIND, name):
                 found.append(Job.of(document))
         found.sort(key=lambda job: job.turn)
         self._jobs = {job.id: job for job in found}

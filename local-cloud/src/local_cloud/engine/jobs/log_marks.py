@@ -50,7 +50,7 @@ class Marks:
         latest = [*self._from(self._next_line(max(0, self._size() - 3 * LONGEST)))]
         return latest[-1] if latest else None
 
-    def reaching(self, size: int) -> Iterator[Mark]:
+    def from_size(self, size: int) -> Iterator[Mark]:
         """Return the first mark whose size is at least this, and those after it."""
         return self._from(self._find(lambda mark: mark[1] >= size))
 

@@ -249,7 +249,7 @@ def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
     if (written := stat_log(log)) is None:
         return
     latest = written.st_mtime
-    marks = Marks(log).reaching(start + 1)
+    marks = Marks(log).from_size(start + 1)
     seen, size = next(marks, (latest, ALL))
     while block := _block(log, start := _skip_hole(log, start), ended=ended):
         for raw in block:
@@ -269,7 +269,7 @@ def times(log: Path, ends: Sequence[int]) -> Iterator[float]:
     if not ends or (written := stat_log(log)) is None:
         return
     latest = written.st_mtime
-    marks = Marks(log).reaching(ends[0])
+    marks = Marks(log).from_size(ends[0])
     seen, size = next(marks, (latest, ALL))
     for end in ends:
         while size < end:
@@ -301,7 +301,7 @@ def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
         file.seek(start)
         while size < BLOCK and len(found) < MOST_LINES:
             place = start + size
-            most = _cut(begin, place) - place
+            most = _find_cut(begin, place) - place
             raw = file.readline(most)
             whole = raw.endswith(b"\n")
             if not raw or not (whole or len(raw) == most or ended):
@@ -323,7 +323,7 @@ def _skip_hole(log: Path, start: int) -> int:
     with open_log(log) as file:
         size = os.fstat(file.fileno()).st_size
         place = holes.next_data(file.fileno(), start, size)
-    if place == start or place < min(size, _cut(_line_begin(log, start), start)):
+    if place == start or place < min(size, _find_cut(_line_begin(log, start), start)):
         return start
     return place if place == size else line_start(log, place)
 
@@ -336,7 +336,7 @@ def _skip_hole_back(log: Path, end: int) -> int:
         place = holes.data_end(file.fileno(), end)
     if end - place <= LONGEST:
         return end
-    return min(end, _cut(_line_begin(log, place), place)) if place else 0
+    return min(end, _find_cut(_line_begin(log, place), place)) if place else 0
 
 
 def line_start(log: Path, place: int) -> int:
@@ -354,7 +354,7 @@ def tail(log: Path, most: int) -> int:
     return line_start(log, size - most) if size > most else 0
 
 
-def _cut(begin: int | None, place: int) -> int:
+def _find_cut(begin: int | None, place: int) -> int:
     """Return where the line with byte `place`, or its part, ends if no newline ends it.
 
     A line that begins at `begin` (None: long before) is cut after LONGEST bytes, and then where

@@ -309,7 +309,7 @@ class JobQueue:
     async def _look(self) -> None:
         """See, while jobs wait, whether those that run still hold back the others."""
         while self._open and any(job.state is State.QUEUED for job in self._jobs):
-            marks = {job: self._marks(job) for job in self._scheduler.running}
+            marks = {job: self._marks(job) for job in self._scheduler.running_jobs}
             work = await asyncio.to_thread(_work, marks)
             self._scheduler.look(time.monotonic(), work)
             self._next()
@@ -363,5 +363,6 @@ class JobQueue:
 def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:
     """Return the CPU seconds of jobs, by the marks of their processes."""
     return {
-        job: reaper.cpu_seconds(reaper.living((), reaper.entries(m))) for job, m in marks.items()
+        job: reaper.cpu_seconds(reaper.find_living((), reaper.entries(m)))
+        for job, m in marks.items()
     }

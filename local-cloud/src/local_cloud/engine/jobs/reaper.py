@@ -26,7 +26,7 @@ AGAIN = 0.02  # seconds between two looks
 AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the kernel
 
 
-def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
+def find_living(groups: Collection[int], marks: Collection[str]) -> set[int]:
     """Return the processes of these groups, and those that bear all the marks.
 
     A group here is what a process started as a session's leader began: the session counts too.
@@ -151,16 +151,16 @@ def _processes(pids: Collection[int]) -> set[psutil.Process]:
 
 
 def _second_look(groups: Collection[int], marks: Collection[str]) -> set[int]:
-    """Find what `living` misses while a process begins its program.
+    """Find what `find_living` misses while a process begins its program.
 
     Just then it has no environment.
     """
     time.sleep(AGAIN)
-    return living(groups, marks)
+    return find_living(groups, marks)
 
 
 def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
-    """Ask the processes that `living` finds to end, wait, and kill those that still run.
+    """Ask the processes that `find_living` finds to end, wait, and kill those that still run.
 
     SIGCONT follows SIGTERM, or a stopped process would not see it. Children that appear meanwhile
     are asked too. grace: seconds between SIGTERM and SIGKILL. Returns when nothing is left, or
@@ -172,7 +172,7 @@ def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
     found = set[psutil.Process]()
     pause = 0.002
     while left := (
-        living(groups, marks) | {one.pid for one in found if _runs(one)}
+        find_living(groups, marks) | {one.pid for one in found if _runs(one)}
         or _second_look(groups, marks)
     ):
         found |= _processes(left)

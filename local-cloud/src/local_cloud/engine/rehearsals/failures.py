@@ -106,7 +106,7 @@ class Failures:
     def submit(self, kind: str, dialect: str, key: str) -> None:
         """Let what is submitted meet a failure, if one waits for it; raises the cloud's refusal."""
         cloud = self._dialects.get(dialect)
-        waiting = [one for one in self.waiting() if FAILURES[one.failure].meets == kind]
+        waiting = [one for one in self.list_waiting() if FAILURES[one.failure].meets == kind]
         if not cloud or not waiting:
             return
         name, among = cloud.candidates(kind, key)
@@ -157,13 +157,13 @@ class Failures:
         """Have it met by what comes next."""
         self._records.put(WAITING, f"{time.time_ns():020}", asdict(wanted))
 
-    def waiting(self) -> list[Rehearsed]:
+    def list_waiting(self) -> list[Rehearsed]:
         """Return what nothing has met yet, the oldest first."""
         return [Rehearsed(**document) for _, document in self._records.list(WAITING)]
 
     def clear(self) -> bool:
         """Take all of them back; whether there were any."""
-        found = bool(self.waiting())
+        found = bool(self.list_waiting())
         self._records.clear(WAITING)
         return found
 

@@ -47,7 +47,7 @@ class Rehearsals:
             self._records.delete(KIND, NAME)
         self.wanted = wanted if wanted.epochs else None
 
-    def due(self, job_id: str, epoch: int) -> int | None:
+    def find_due_epoch(self, job_id: str, epoch: int) -> int | None:
         """Return the epoch at which this job, which has got to `epoch`, is to be interrupted."""
         wanted = self.wanted
         if not wanted or wanted.job not in ("", job_id) or epoch < wanted.epochs[0]:

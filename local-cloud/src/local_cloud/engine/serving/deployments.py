@@ -72,10 +72,10 @@ class Deployments:
         """Run what is on record; the engine has been started."""
         self._dialects = dialects
         for name, document in self._records.list(TRAFFIC):
-            with self._records.understood(TRAFFIC, name):
+            with self._records.name_record_in_errors(TRAFFIC, name):
                 self._traffic[name] = document["weights"]
         for name, document in self._records.list(KIND):
-            with self._records.understood(KIND, name):
+            with self._records.name_record_in_errors(KIND, name):
                 self._deployments[name] = Deployment.of(document)
         self._remove_leftovers()
         left = [log for name in self._deployments for log in self.logs(name).values()]
@@ -203,7 +203,7 @@ class Deployments:
         await asyncio.to_thread(trees.remove, self._folder / deployment_id)
         self._ending.discard(deployment_id)
 
-    def ending(self, deployment_id: str) -> bool:
+    def is_ending(self, deployment_id: str) -> bool:
         """Return whether a deployment that was removed still has replicas, or a folder."""
         return deployment_id in self._ending
 

@@ -79,7 +79,7 @@ class StudyRunner:
         if all(trial.ended for trial in self._study.trials):
             study = self._study
             self._table.put(
-                replace(study, state=_ending(study), ended=clock.now_after(study.created))
+                replace(study, state=_final_state(study), ended=clock.now_after(study.created))
             )
         else:
             await self._news()
@@ -184,7 +184,7 @@ class StudyRunner:
             job = await self._engine.wait_for_change(job, 3600)
 
 
-def _ending(study: Study) -> State:
+def _final_state(study: Study) -> State:
     """Return how a study has ended of which nothing runs any more."""
     if study.hopeless:
         return State.FAILED

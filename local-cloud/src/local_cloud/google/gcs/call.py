@@ -94,7 +94,9 @@ async def take_the_rest(chunks: AsyncIterator[bytes]) -> None:
         pass
 
 
-def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]]) -> Endpoint:
+def stream_to(
+    function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]],
+) -> Endpoint:
     """Make an endpoint that reads its body as it comes."""
 
     @functools.wraps(function)

@@ -97,7 +97,7 @@ class Sessions:
         """Forget the sessions that have expired."""
         self._objects, self._records = objects, objects.records
         for upload, document in self._records.list(SESSIONS):
-            with self._records.understood(SESSIONS, upload):
+            with self._records.name_record_in_errors(SESSIONS, upload):
                 expired = time.time() - document["started"] > _LIFETIME
             if expired:
                 self.forget(upload)

@@ -32,7 +32,7 @@ from local_cloud.google.gcs.resources import (
     object_settings,
     shown_time,
 )
-from local_cloud.google.gcs.xml import XmlRefusal, answer, parse, streaming
+from local_cloud.google.gcs.xml import XmlRefusal, answer, parse, stream_to
 from local_cloud.google.rest import whole
 from local_cloud.http.bodies import TooLarge
 from local_cloud.json_types import Json
@@ -65,7 +65,7 @@ class PartedUploads:
         self._objects, self._records = objects, objects.records
         there = {bucket.name for bucket in objects.buckets()}
         for upload, document in list(self._records.list(_UPLOADS)):
-            with self._records.understood(_UPLOADS, upload):
+            with self._records.name_record_in_errors(_UPLOADS, upload):
                 is_orphan = document["insert"]["bucket"] not in there
             if is_orphan:
                 self._forget(upload)
@@ -353,9 +353,9 @@ def routes(objects: Objects) -> list[BaseRoute]:
     uploads = PartedUploads(objects)
     path = "/{bucket}/{object:path}"
     return [
-        _GoogleRoute("/{bucket}", streaming(uploads.list_uploads), methods=["GET"]),
+        _GoogleRoute("/{bucket}", stream_to(uploads.list_uploads), methods=["GET"]),
         *(
-            _GoogleRoute(path, streaming(handler), methods=[verb])
+            _GoogleRoute(path, stream_to(handler), methods=[verb])
             for verb, handler in (
                 ("POST", uploads.start_or_complete),
                 ("PUT", uploads.put),

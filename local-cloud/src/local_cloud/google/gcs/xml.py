@@ -71,7 +71,9 @@ def parse(body: bytes) -> ElementTree.Element:
     raise XmlRefusal(400, "MalformedXML", "The XML you provided was not well-formed.")
 
 
-def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]]) -> Endpoint:
+def stream_to(
+    function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]],
+) -> Endpoint:
     """Make an endpoint that reads its body as it comes, and refuses in XML."""
 
     @functools.wraps(function)

@@ -67,7 +67,7 @@ def routes(projects: Projects) -> list[BaseRoute]:
 
 def _render(found: Found) -> Found:
     """Return a project as v3 shows it."""
-    created = _created(found)
+    created = _creation_time(found)
     return {
         "name": f"projects/{project_number(found['id'])}",
         "projectId": found["id"],
@@ -86,9 +86,9 @@ def _render_v1(found: Found) -> Found:
         "projectId": found["id"],
         "lifecycleState": "ACTIVE",
         "name": found["id"],
-        "createTime": _created(found),
+        "createTime": _creation_time(found),
     }
 
 
-def _created(found: Found) -> str:
+def _creation_time(found: Found) -> str:
     return datetime.fromtimestamp(found["created"], UTC).isoformat().replace("+00:00", "Z")

@@ -53,7 +53,7 @@ class Parts:
         tuning = Tuning(training, platform.studies)
         endpoints = Endpoints(platform, models)
         pipelines = PipelineJobs(training, metadata)
-        platform.counts["pipelines"] = pipelines.running
+        platform.counts["pipelines"] = pipelines.count_running
         return cls(
             platform,
             models,

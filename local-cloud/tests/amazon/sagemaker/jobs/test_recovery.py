@@ -36,7 +36,7 @@ def test_a_killed_server(tmp_path: Path, step: str) -> None:
         assert server.stdout
         assert server.stdout.readline() == f"{step}\n"
         marks = [f"LOCAL_CLOUD_ENGINE={tmp_path.resolve() / 'jobs'}", "LOCAL_CLOUD_JOB=first"]
-        before = reaper.living((), marks)
+        before = reaper.find_living((), marks)
         assert bool(before) == (step in ("Interrupted", "Training"))
         server.kill()
 

@@ -18,7 +18,7 @@ BLOCK = 1 << 18  # bytes
 
 
 def kill(database: Database) -> None:
-    database._running().kill()  # SIGKILL
+    database._open_process().kill()  # SIGKILL
 
 
 def counted(file: Path) -> int:

@@ -49,7 +49,7 @@ def jobs(tmp_path: Path, database: Database) -> Iterator[Jobs]:
 
 
 def process_of(database: Database) -> int:
-    return int(database._running()._process.pid)
+    return int(database._open_process()._process.pid)
 
 
 def memory_of(process: int) -> int:
@@ -140,7 +140,7 @@ def test_a_job_that_loses_the_process_runs_once_more(jobs: Jobs, database: Datab
         runs.clear()
         configuration = {"jobType": "QUERY", "query": {}, "always": always}
         jobs.new("p", configuration, {"jobId": name}, user="me", handler=handler)
-        if (future := jobs.running("p", name)) is not None:
+        if (future := jobs.find_running("p", name)) is not None:
             future.result(60)
         found: dict[str, Any] = jobs.get("p", name)["status"]
         return found
@@ -164,7 +164,7 @@ def test_a_job_that_loses_the_process_after_its_commit_does_not_run_again(
         return Outcome({})
 
     jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "once"}, user="me", handler=handler)
-    if (future := jobs.running("p", "once")) is not None:
+    if (future := jobs.find_running("p", "once")) is not None:
         future.result(60)
     assert (
         "Check whether the job's changes are there"
@@ -191,7 +191,7 @@ def test_a_cancelled_statement_that_hears_nothing_ends_with_its_process(
     idle = process.cpu_times().user
     while process.cpu_times().user < idle + 0.5:
         time.sleep(0.02)
-    future = jobs.running("p", "j")
+    future = jobs.find_running("p", "j")
     jobs.cancel("p", "j")
     assert future
     future.result(60)

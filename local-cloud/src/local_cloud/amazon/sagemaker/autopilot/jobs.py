@@ -51,12 +51,12 @@ class Autopilot:
     def describe(self, params: Json) -> Json:
         """DescribeAutoMLJob, of a job that either version has made."""
         document = self._get(params[NAME])
-        return autopilot_request.as_version_1(document["request"]) | self._standing(document, 1)
+        return autopilot_request.as_version_1(document["request"]) | self._details(document, 1)
 
     def describe_v2(self, params: Json) -> Json:
         """DescribeAutoMLJobV2."""
         document = self._get(params[NAME])
-        standing = self._standing(document, 2)
+        standing = self._details(document, 2)
         return {**document["request"], "AutoMLProblemTypeConfigName": "Tabular", **standing}
 
     def list(self, params: Json) -> Json:
@@ -119,7 +119,7 @@ class Autopilot:
             self.training.queue(_training_request(job, request), [], autopilot=_arn(name))
         return {"AutoMLJobArn": _arn(name)}
 
-    def _standing(self, document: Json, version: int) -> Json:
+    def _details(self, document: Json, version: int) -> Json:
         """Return what describing adds to the request."""
         job, training, report = self._facts(document)
         found = self._summary(document)

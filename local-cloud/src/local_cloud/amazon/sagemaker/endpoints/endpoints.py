@@ -181,7 +181,7 @@ class Endpoints:
         if document is None:
             return None
         if document["EndpointStatus"] == "Deleting":
-            if not any(map(self.serving.ending, _ids(document))):
+            if not any(map(self.serving.is_ending, _ids(document))):
                 with self.records.transaction():
                     self.records.delete(KIND, name)
                     self.tags.forget(document["EndpointArn"])

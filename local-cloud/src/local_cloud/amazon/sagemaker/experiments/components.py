@@ -96,11 +96,11 @@ class TrialComponents:
 
     def show(self, document: Json) -> Json:
         """Return a component as it is described, with its metrics."""
-        found = self._merged(document)
+        found = self._merge(document)
         metrics = self.metrics.summaries(document[NAME], document[COMPONENT.arn])
         return found | {"Metrics": [*found.get("Metrics", []), *metrics]}
 
-    def _merged(self, document: Json) -> Json:
+    def _merge(self, document: Json) -> Json:
         """Return the document with what is known of its job; the document's own fields win."""
         job = self.job(document)
         own = {field: value for field, value in document.items() if field != JOB}

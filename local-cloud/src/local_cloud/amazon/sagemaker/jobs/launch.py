@@ -80,7 +80,7 @@ def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -
                 command,
                 env,
                 mounts=places,
-                launched=_launched(request, host),
+                launched=_code_folder(request, host),
                 image=image,
                 hosts=host.hosts,
             )
@@ -262,7 +262,7 @@ def _command(
     return (sys.executable, "-I", str(TOOLKIT), ML)
 
 
-def _launched(request: Json, host: Host) -> Path | None:
+def _code_folder(request: Json, host: Host) -> Path | None:
     """Return the folder with the code that the toolkit or the SDK's driver runs; None: neither."""
     if _program(request):
         return host.ml / "code"

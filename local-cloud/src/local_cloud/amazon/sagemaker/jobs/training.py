@@ -170,7 +170,7 @@ class Training:
 
     def stop(self, params: Json) -> Json:
         """StopTrainingJob: begin to stop it; one that has ended cannot be."""
-        job = self._living(params)
+        job = self._unfinished_job(params)
         if self.engine.stop(job.id).state is State.STOPPING and job.state is not State.STOPPING:
             self._note(job.id, stopping=_after(job))
         return {}
@@ -213,7 +213,7 @@ class Training:
 
     def update(self, params: Json) -> Json:
         """UpdateTrainingJob: what it may change is kept, and has as little effect as at first."""
-        job = self._living(params)
+        job = self._unfinished_job(params)
         changes = {field: value for field, value in params.items() if field != "TrainingJobName"}
         if "ProfilerRuleConfigurations" in changes:
             raise not_implemented("ProfilerRuleConfigurations (profiler rules)")
@@ -233,7 +233,7 @@ class Training:
         self._document(params["TrainingJobName"])
         return self.engine.get(params["TrainingJobName"])
 
-    def _living(self, params: Json) -> Job:
+    def _unfinished_job(self, params: Json) -> Job:
         """Return the job, which has not ended yet."""
         job = self._job(params)
         if job.state.ended:
@@ -270,7 +270,7 @@ class Training:
         outputs.upload(request, hosts, self.objects)
         if job.outcome.state is State.SUCCEEDED:
             component = tracked_jobs.job(_arn(job.id), request).component
-            self.lineage.produced(component, outputs.model(request), MODEL)
+            self.lineage.record_output(component, outputs.model(request), MODEL)
         launch.remove(folder, hosts)
         launch.forget(folder)
 

@@ -73,9 +73,9 @@ class JobLineage:
         for uri, artifact_type in job.inputs:
             self._connect(self.artifacts.ensure(uri, artifact_type), made, "ContributedTo")
         for uri, artifact_type in job.outputs:
-            self.produced(job.component, uri, artifact_type)
+            self.record_output(job.component, uri, artifact_type)
 
-    def produced(self, component: str, uri: str, artifact_type: str) -> None:
+    def record_output(self, component: str, uri: str, artifact_type: str) -> None:
         """Record what a job has left, as an artifact that its component produced."""
         if known := self.components.entities.find(component):
             made = self.artifacts.ensure(uri, artifact_type)

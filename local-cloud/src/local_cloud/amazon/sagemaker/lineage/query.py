@@ -60,7 +60,7 @@ class LineageQuery:
 
     def _page(self, arns: Sequence[str], edges: Iterable[Json], params: Json) -> Json:
         """Return a page of the vertices, and the edges to those of this and earlier pages."""
-        vertices = [self._vertices.get(arn).shown() for arn in arns]
+        vertices = [self._vertices.get(arn).describe() for arn in arns]
         found = listing.page(vertices, {"MaxResults": MOST} | params, "Vertices")
         here = {vertex["Arn"] for vertex in found["Vertices"]}
         place = {arn: index for index, arn in enumerate(arns)}
@@ -102,7 +102,7 @@ def on_path(
 
 def _matches(vertex: Vertex, filters: Json) -> bool:
     """Say whether the filters let a vertex through; of its properties, one that fits is enough."""
-    document, shown = vertex.document, vertex.shown()
+    document, shown = vertex.document, vertex.describe()
     properties = filters.get("Properties")
     return (
         shown["Type"] in filters.get("Types", [shown["Type"]])

@@ -31,7 +31,7 @@ class Vertex:
     lineage_type: str
     document: Json
 
-    def shown(self) -> Json:
+    def describe(self) -> Json:
         """Return it as QueryLineage does, where jobs have no prefix: LineageSourceEnum."""
         own = self.type.removeprefix("SageMaker")
         return {"Arn": self.arn, "Type": own, "LineageType": self.lineage_type}

@@ -175,7 +175,7 @@ class PipelineExecutions:
         ]
         return listing.page(shown, {"MaxResults": 100} | params, "PipelineParameters")
 
-    def running(self) -> int:
+    def count_running(self) -> int:
         """Return how many run."""
         return len(self._tasks)
 
@@ -199,7 +199,7 @@ class PipelineExecutions:
         """Resume what an earlier server has left; the engine has started."""
         self._loop = asyncio.get_running_loop()
         for name, found in self.table.records.list(EXECUTION):
-            with self.table.records.understood(EXECUTION, name):
+            with self.table.records.name_record_in_errors(EXECUTION, name):
                 ended = found["status"] in ENDED
             if not ended:
                 self._run(name, pipeline_definition.parse(found["definition"]))

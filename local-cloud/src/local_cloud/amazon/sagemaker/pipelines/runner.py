@@ -75,7 +75,7 @@ class PipelineRunner:
                     await self._begin_ready()
                 if self._woken.is_set():
                     continue
-                if not self._running():
+                if not self._running_steps():
                     self._end()
                     return
                 await self._news()
@@ -92,14 +92,14 @@ class PipelineRunner:
     def _steps(self) -> dict[str, Json]:
         return self._table.steps(self._id)
 
-    def _running(self) -> list[Json]:
+    def _running_steps(self) -> list[Json]:
         return [step for step in self._steps.values() if step["status"] not in ENDED]
 
     # ---- how steps end --------------------------------------------------------------------------
     async def _settle(self) -> None:
         """Write down how the jobs of steps have ended; stop those that are to be stopped."""
         stopping = self._execution["status"] == "Stopping"
-        for document in self._running():
+        for document in self._running_steps():
             await self._pieces.pause()
             step = self._definition.steps[document["name"]]
             if stopping:
@@ -279,7 +279,7 @@ class PipelineRunner:
     async def _news(self) -> None:
         """Wait until a step's job has got further, or somebody wakes this."""
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._woken.wait())]
-        for document in self._running():
+        for document in self._running_steps():
             end = self._kinds.wait_for_end(document["kind"], document["job"])
             waits.append(asyncio.create_task(end))
         try:

@@ -87,12 +87,12 @@ class Processing:
         name = params[NAME]
         request: Json = self._document(name)["request"]
         limits = {"StoppingCondition": {"MaxRuntimeInSeconds": limit(request)}}
-        return request | limits | self._standing(name)
+        return request | limits | self._common_fields(name)
 
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
         known = self.records.get(KIND, name)
-        return tracked_jobs.facts(known["request"], self._standing(name)) if known else {}
+        return tracked_jobs.facts(known["request"], self._common_fields(name)) if known else {}
 
     def list(self, params: Json) -> Json:
         """ListProcessingJobs: the newest first, unless the request says otherwise."""
@@ -108,7 +108,7 @@ class Processing:
             for job in self.engine.jobs()
             if job.dialect == DIALECT
         )
-        return readable.each(KIND, jobs, lambda name, _: {NAME: name} | self._standing(name))
+        return readable.each(KIND, jobs, lambda name, _: {NAME: name} | self._common_fields(name))
 
     def stop(self, params: Json) -> Json:
         """StopProcessingJob: begin to stop it; one that has ended cannot be."""
@@ -133,7 +133,7 @@ class Processing:
             raise invalid(f"Could not find requested job with name: {name}")
         return found
 
-    def _standing(self, name: str) -> Json:
+    def _common_fields(self, name: str) -> Json:
         """Return what describing and listing have in common: status, times, why it ended."""
         job, ending = self.job(name), self.records.get(ENDING, name) or {}
         found: Json = {

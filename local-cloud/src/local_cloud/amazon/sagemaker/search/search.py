@@ -32,10 +32,10 @@ class Search:
         word = RECORDS.get(kind, kind)
         records = [self._with_tags(record, word) for record in self._kinds[kind]()]
         if wanted:
-            records = [one for one in records if expression.matches(_searched(one), wanted)]
+            records = [one for one in records if expression.matches(_flatten(one), wanted)]
         down = params.get("SortOrder", "Descending") == "Descending"
         place = params.get("SortBy", "LastModifiedTime")
-        records = sorted(records, key=lambda one: _order(_searched(one), place), reverse=down)
+        records = sorted(records, key=lambda one: _order(_flatten(one), place), reverse=down)
         found = listing.page([{word: one} for one in records], params, "Results")
         return found | {"TotalHits": {"Value": len(records), "Relation": "EqualTo"}}
 
@@ -61,7 +61,7 @@ class Search:
         return record | {"Tags": self._tags.of(record[f"{word}Arn"])}
 
 
-def _searched(record: Json) -> Json:
+def _flatten(record: Json) -> Json:
     """Return a record with its tags, parameters and metrics by their names."""
     found = dict(record)
     found["Tags"] = {tag["Key"]: tag["Value"] for tag in record["Tags"]}

@@ -83,7 +83,7 @@ class Tuning:
         study = self._study(params)
         request = self._request_of(study.id)
         found = {name: value for name, value in request.items() if name != "Tags"}
-        found |= self._standing(study)
+        found |= self._common_fields(study)
         definition = copy.deepcopy(request["TrainingJobDefinition"])
         definition["StaticHyperParameters"] = _static(request)
         found["TrainingJobDefinition"] = definition
@@ -112,7 +112,7 @@ class Tuning:
     def _summary_of(self, study: Study) -> Json:
         config = self._request_of(study.id)["HyperParameterTuningJobConfig"]
         limits = {name: config[name] for name in ("Strategy", "ResourceLimits")}
-        return self._standing(study) | limits
+        return self._common_fields(study) | limits
 
     def trials(self, params: Json) -> Json:
         """ListTrainingJobsForHyperParameterTuningJob: by name, unless the request has an order."""
@@ -206,7 +206,7 @@ class Tuning:
         self._request_of(name)
         return self.studies.get(name)
 
-    def _standing(self, study: Study) -> Json:
+    def _common_fields(self, study: Study) -> Json:
         """Return what describing and listing have in common."""
         jobs = [self.training.engine.get(trial.job) for trial in study.trials]
         states = Counter(status.status(job) for job in jobs)
@@ -227,7 +227,7 @@ class Tuning:
             "ObjectiveStatusCounters": {
                 "Succeeded": sum(trial.result is not None for trial in study.trials),
                 "Pending": sum(not trial.ended for trial in study.trials),
-                "Failed": study.failed,
+                "Failed": study.failed_count,
             },
         }
         return found | ({"HyperParameterTuningEndTime": study.ended} if study.ended else {})
@@ -377,9 +377,9 @@ def _failure(study: Study) -> str:
     last = next((trial.reason for trial in reversed(study.trials) if trial.reason), "")
     if any(trial.without_metric for trial in study.trials):
         words = (
-            f"No objective metrics found after running {study.failed} training jobs. Please ensure"
-            " that the custom algorithm is emitting the objective metric as defined by the regular"
-            " expression provided."
+            f"No objective metrics found after running {study.failed_count} training jobs. Please"
+            " ensure that the custom algorithm is emitting the objective metric as defined by the"
+            " regular expression provided."
         )
     else:
         words = "All training jobs failed. The last one: "

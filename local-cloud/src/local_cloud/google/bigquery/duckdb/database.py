@@ -51,7 +51,7 @@ class Database:
     @contextlib.contextmanager
     def cursor(self) -> Iterator[Cursor]:
         """Yield a connection of one's own to the file."""
-        cursor = self._running().cursor()
+        cursor = self._open_process().cursor()
         try:
             yield cursor
         finally:
@@ -91,7 +91,7 @@ class Database:
         return self._rows(statement, values)
 
     def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        process = self._running()
+        process = self._open_process()
         try:
             cursor = process.idle.pop()
         except IndexError:
@@ -116,7 +116,7 @@ class Database:
                 self._process.close()
                 self._process = None
 
-    def _running(self) -> QueryProcess:
+    def _open_process(self) -> QueryProcess:
         with self._opening:
             if self._process is None or not self._process.runs:
                 self.folder.mkdir(parents=True, exist_ok=True)

@@ -89,7 +89,7 @@ class Queries:
         """GET …/jobs"""
         wanted = {one.upper() for one in call.request.query_params.getlist("stateFilter")}
         names = self._jobs.list(call.path("project"), wanted)
-        chosen, more = page_of(names, call, look_up=self._jobs.listed)
+        chosen, more = page_of(names, call, look_up=self._jobs.get_listed)
         jobs = [one | {"state": one["status"]["state"]} for one in chosen]
         return {"kind": "bigquery#jobList", "jobs": jobs} | more
 
@@ -144,7 +144,7 @@ class Queries:
 
     async def _wait(self, project: str, job: str, milliseconds: int | None) -> None:
         """Wait for a job to end, but not longer than this."""
-        found: Future[None] | None = self._jobs.running(project, job)
+        found: Future[None] | None = self._jobs.find_running(project, job)
         if found is not None:
             patience = PATIENCE if milliseconds is None else int(milliseconds)
             await asyncio.wait([asyncio.wrap_future(found)], timeout=min(patience, 60_000) / 1000)

@@ -103,7 +103,7 @@ class Endpoints(Collection):
 
     def delete(self, name: str, etag: str = "") -> None:
         """Delete an endpoint that has no model."""
-        if self.get(name).get("deployedModels") or self._pending(name):
+        if self.get(name).get("deployedModels") or self._has_deployments(name):
             raise ApiError(
                 "FAILED_PRECONDITION", f"{name} has deployed models: undeploy them first."
             )
@@ -254,7 +254,7 @@ class Endpoints(Collection):
         self._facts.pop(deployed_id, None)  # the next one may have the same id
         self.serving.remove(deployed_id)
 
-    def _pending(self, name: str) -> bool:
+    def _has_deployments(self, name: str) -> bool:
         return any(True for _ in self.serving.deployments(name))
 
     def _check_split(self, endpoint: Json, split: Mapping[str, int], new: str = "") -> None:

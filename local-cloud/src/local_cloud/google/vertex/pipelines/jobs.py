@@ -66,7 +66,7 @@ class PipelineJobs:
     def start(self) -> None:
         """Go on with what an earlier server has left; the engine has started."""
         for name, job in self.records.list(KIND):
-            with self.records.understood(KIND, name):
+            with self.records.name_record_in_errors(KIND, name):
                 ended = job["state"] in ENDED
             if not ended:
                 self._run(job)
@@ -78,7 +78,7 @@ class PipelineJobs:
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    def running(self) -> int:
+    def count_running(self) -> int:
         """Return how many run."""
         return len(self._tasks)
 

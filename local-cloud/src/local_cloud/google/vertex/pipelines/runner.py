@@ -89,7 +89,7 @@ class PipelineRunner:
 
     async def _stop(self) -> None:
         """Stop the jobs of the tasks that run; those that wait all at once, for the disk's sake."""
-        jobs = [task.jobs[-1] for task in self._running()]
+        jobs = [task.jobs[-1] for task in self._running_tasks()]
         waiting = iter([job for job in jobs if self._engine.get(job).state is State.QUEUED])
         while several := list(islice(waiting, TOGETHER)):
             with self._records.transaction():
@@ -100,7 +100,7 @@ class PipelineRunner:
             self._engine.stop(job)
             await self._pieces.pause()
 
-    def _running(self) -> list[Task]:
+    def _running_tasks(self) -> list[Task]:
         """Return the tasks with a job, which may have ended, that have not."""
         return [task for task in self.tasks.all() if task.jobs and not task.is_over]
 
@@ -117,10 +117,10 @@ class PipelineRunner:
             await self._stop()
             await self._put_all(
                 task.now("CANCELLED", error="CANCELED")
-                for task in self._running()
+                for task in self._running_tasks()
                 if self._engine.get(task.jobs[-1]).state is State.STOPPED
             )
-        for task in self._running():
+        for task in self._running_tasks():
             await self._judge(task)
             await self._pieces.pause()
         await self._visit(root)
@@ -131,7 +131,7 @@ class PipelineRunner:
     def _watch(self) -> None:
         """Have the end, or the start, of each task's job be news."""
         self._watching = {job: task for job, task in self._watching.items() if not task.done()}
-        for task in self._running():
+        for task in self._running_tasks():
             if task.jobs[-1] not in self._watching:
                 waiting = asyncio.create_task(self._change_of(task.jobs[-1], task.state))
                 self._watching[task.jobs[-1]] = waiting

@@ -170,7 +170,7 @@ def _check_version(given: Json) -> None:
     version = str(given.get("schemaVersion", ""))
     if not version.startswith("2.1"):
         compiler = given.get("sdkVersion") or "another compiler than kfp 2"
-        raise _missing(
+        raise _not_implemented(
             f"pipelines of schema version {version!r}, which {compiler} has compiled; compile this"
             " one anew: pip install 'kfp>=2', import dsl and compiler from kfp in place of kfp.v2,"
             " give components by keyword, and call compiler.Compiler().compile(pipeline_func=…,"
@@ -178,7 +178,7 @@ def _check_version(given: Json) -> None:
         )
 
 
-def _missing(what: str) -> ApiError:
+def _not_implemented(what: str) -> ApiError:
     return ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {what}")
 
 
@@ -226,9 +226,9 @@ class _Check:
             conditions.compile_condition(condition)
         strategy = trigger.get("strategy", STRATEGIES[0])
         if strategy not in STRATEGIES:
-            raise _missing(f"{where}: the trigger strategy {strategy}")
+            raise _not_implemented(f"{where}: the trigger strategy {strategy}")
         if "artifactIterator" in task:
-            raise _missing(f"{where}: a loop over artifacts")
+            raise _not_implemented(f"{where}: a loop over artifacts")
         name = task["componentRef"]["name"]
         require(name not in above, f"{where}: the component {name} contains itself")
         component = self.spec.json.get("components", {}).get(name)
@@ -258,7 +258,7 @@ class _Check:
             for name, source in task.get("inputs", {}).get(kind, {}).items():
                 found = [way for way in source if way != "parameterExpressionSelector"]
                 if len(found) != 1 or found[0] not in ways:
-                    raise _missing(f"{where}: the input {name} from {found or 'nowhere'}")
+                    raise _not_implemented(f"{where}: the input {name} from {found or 'nowhere'}")
                 if found[0].startswith("taskOutput"):
                     _text(source[found[0]]["producerTask"], source[found[0]][ways[found[0]]])
                 elif ways[found[0]]:
@@ -282,17 +282,17 @@ class _Check:
         require(label in executors, f"{where}: there is no executor {label!r}")
         (kind,) = executors[label] or ["none"]
         if kind not in ("container", "importer"):
-            raise _missing(f"{where}: an executor of the kind {kind}")
+            raise _not_implemented(f"{where}: an executor of the kind {kind}")
         if kind == "container":
             container = executors[label]["container"]
             require(container.get("image"), f"{where}: {label} names no image")
             if str(container["image"]).startswith(READY_MADE):
-                raise _missing(
+                raise _not_implemented(
                     f"{where}: components of google-cloud-pipeline-components; write a component"
                     " that calls the SDK instead"
                 )
             if "lifecycle" in container:
-                raise _missing(f"{where}: container.lifecycle")
+                raise _not_implemented(f"{where}: container.lifecycle")
             words = [*container.get("command", []), *container.get("args", [])]
             for variable in container.get("env", []):
                 _text(variable["name"])

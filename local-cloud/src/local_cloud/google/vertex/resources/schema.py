@@ -80,7 +80,7 @@ def parse_message(
         raise ApiError(
             "INVALID_ARGUMENT", f"Invalid JSON payload received{place}: {what}"
         ) from None
-    for field in () if is_patch else _missing(kind, message, where):
+    for field in () if is_patch else _find_missing(kind, message, where):
         raise ApiError("INVALID_ARGUMENT", f"{field}: required")
     for inner, each, place in _walk(kind, message, where):
         limits.check(inner, each, place)
@@ -88,7 +88,7 @@ def parse_message(
     return {name: value for name, value in found.items() if name not in output_only}
 
 
-def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
+def _find_missing(kind: Any, message: Any, where: str) -> Iterator[str]:
     """Yield the required fields that are empty in the messages inside one of this kind.
 
     What it needs itself is checked where it is used. A number may be 0.
@@ -100,7 +100,7 @@ def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
             for one in each.DESCRIPTOR.fields:
                 if one.name in find_required(inner) and _is_empty(each, one):
                     yield f"{place}.{one.json_name}"
-            yield from _missing(inner, each, place)
+            yield from _find_missing(inner, each, place)
 
 
 def _walk(kind: Any, message: Any, where: str) -> Iterator[tuple[Any, Any, str]]:

@@ -114,7 +114,7 @@ class Points:
         names = self._names(series["name"])
         if most != -1:
             names = _thin(names, min(most, MOST_READ) or MOST[kind])
-        while (points := self._fitting(names, room)) is None:
+        while (points := self._read_within(names, room)) is None:
             names = _thin(names, len(names) // 2)
         return {
             "tensorboardTimeSeriesId": series["name"].rpartition("/")[2],
@@ -129,7 +129,7 @@ class Points:
     def _points(self, names: Iterable[str]) -> Iterator[Json]:
         return (point for name in names if (point := self.records.get(KIND, name)))
 
-    def _fitting(self, names: Sequence[str], room: int) -> list[Json] | None:
+    def _read_within(self, names: Sequence[str], room: int) -> list[Json] | None:
         """Return these points; None if they have more bytes, unless there is only one."""
         found = []
         for point in self._points(names):

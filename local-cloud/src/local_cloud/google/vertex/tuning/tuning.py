@@ -86,7 +86,7 @@ class Tuning:
             found |= dict.fromkeys(("endTime", "updateTime"), timestamp(study.ended))
         if study.state is State.FAILED:
             last = next((trial.reason for trial in reversed(study.trials) if trial.reason), "")
-            message = f"{study.failed} of {len(trials)} trials failed. The last: {last}"
+            message = f"{study.failed_count} of {len(trials)} trials failed. The last: {last}"
             found["error"] = {"code": INVALID_ARGUMENT, "message": message}
         return job | found
 

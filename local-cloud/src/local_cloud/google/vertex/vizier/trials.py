@@ -106,7 +106,7 @@ class Trials:
         begun, found = timestamp(time.time()), list[Json]()
         with self._asked:
             for fixed in contexts:
-                trial = self._known(study, client, fixed, config=config, found=found)
+                trial = self._find_unfinished(study, client, fixed, config=config, found=found)
                 trial = trial or self._new(study, client, fixed, config=config)
                 if trial is None:
                     break
@@ -126,7 +126,7 @@ class Trials:
             facts={"clientId": client},
         )
 
-    def _known(
+    def _find_unfinished(
         self, study: str, client: str, fixed: Json, *, config: StudyConfig, found: list[Json]
     ) -> Json | None:
         """Return a trial that the client has not completed, or one that waits for a client."""

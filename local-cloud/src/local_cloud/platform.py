@@ -158,13 +158,13 @@ class Platform:
         A notebook instance is not among them: it is a record, and no process.
         """
         deployed = self.serving.deployments()
-        found = {
+        counts = {
             "jobs": sum(not job.state.ended for job in self.engine.jobs()),
             "studies": sum(not study.state.ended for study in self.studies.all()),
             "deployed models": sum(one.state is not ServingState.FAILED for one in deployed),
             **{kind: count() for kind, count in self.counts.items()},
         }
-        return {kind: count for kind, count in found.items() if count}
+        return {kind: count for kind, count in counts.items() if count}
 
     async def close(self) -> None:
         """Stop what runs, then close the records."""
@@ -201,9 +201,9 @@ def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) ->
     if not records.is_empty():
         return
     for kind in kinds:
-        for found in sorted((folder / kind).glob("[!.]*")):
+        for path in sorted((folder / kind).glob("[!.]*")):
             is_bucket = kind.endswith("buckets")
-            first = next(Walk(found) if is_bucket else found.glob("*"), None)
+            first = next(Walk(path) if is_bucket else path.glob("*"), None)
             if first is not None:
-                why = f"it holds no record, but there is {found.relative_to(folder)}"
+                why = f"it holds no record, but there is {path.relative_to(folder)}"
                 raise damage_error(records.path, why)

@@ -45,11 +45,11 @@ def bill(platform: Platform, now: float | None = None) -> Bill:
     with platform.records.transaction():  # none is seen twice, or not at all
         rentals = list(Rentals(platform.records))
     for rental in rentals:
-        rows += (found := list(price_rental(rental, at)))
+        rows += (rental_rows := list(price_rental(rental, at)))
         if rental.is_running:
-            leaks.append(_leak(rental, found, at))
+            leaks.append(_leak(rental, rental_rows, at))
         elif rental.is_queued:
-            queued.append(_leak(rental, found, at))
+            queued.append(_leak(rental, rental_rows, at))
     for row, leak in chain(_of_buckets("gs", platform.gs, at), _of_buckets("s3", platform.s3, at)):
         rows.append(row)
         leaks += [leak] if leak else []
@@ -147,18 +147,18 @@ def _spot(rental: Rental) -> str:
 # ---- bytes --------------------------------------------------------------------------------------
 def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row, Leak | None]]:
     """Yield a row for each bucket that holds or has held something; a leak too if it still does."""
-    past, found = dict(objects.list_held()), {}
+    past, now_stored = dict(objects.list_held()), {}
     for bucket in objects.buckets():
         # Since they were created: a change of an object's metadata begins nothing anew.
         with suppress(NoSuchBucket):  # it has been deleted since
             state = (bucket.created, past.get(bucket.name))
-            found[bucket.name] = bucket_bytes.of_bucket(objects, bucket.name, now, state=state)
-    for name in sorted({*past, *found}):
-        held = found.get(name)
+            now_stored[bucket.name] = bucket_bytes.of_bucket(objects, bucket.name, now, state=state)
+    for name in sorted({*past, *now_stored}):
+        held = now_stored.get(name)
         if held and held.size:
             yield _of_full_bucket(f"{scheme}://{name}", held, past=past.get(name))
         elif name in past and past[name].byte_seconds:
-            on = "empty now" if name in found else "deleted"
+            on = "empty now" if name in now_stored else "deleted"
             yield _of_empty_bucket(f"{scheme}://{name}", on, past[name]), None
 
 

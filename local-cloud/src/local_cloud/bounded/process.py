@@ -55,10 +55,10 @@ def call(
 
 
 def _environment() -> dict[str, str]:
-    found = {name: os.environ[name] for name in KEPT if name in os.environ}
+    variables = {name: os.environ[name] for name in KEPT if name in os.environ}
     # A library's threads each take memory.
-    found |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return found | {"PYTHONPATH": str(Path(local_cloud.__file__).parents[1])}
+    variables |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return variables | {"PYTHONPATH": str(Path(local_cloud.__file__).parents[1])}
 
 
 def _check(done: subprocess.CompletedProcess[bytes], limits: Limits, errors: Any) -> None:

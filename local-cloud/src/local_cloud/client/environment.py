@@ -115,7 +115,7 @@ def find_misleading(own: Mapping[str, str]) -> list[str]:
     return sorted(name for name in own if name.startswith(TAKEN_AWAY))
 
 
-def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
+def merge_environment(own: Mapping[str, str], server: control.Status) -> dict[str, str]:
     """Return the variables with two of the user's words: the project, and where to use no proxy.
 
     gcloud's configuration of that project is written by `gcloud.write_configuration`.
@@ -123,7 +123,7 @@ def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str
     A project's name leads nowhere by itself. Of what is said about AWS nothing holds: a profile,
     keys and configuration files name a real account, and the local cloud has one region.
     """
-    wanted = environment(found.home, found.port)
+    wanted = environment(server.home, server.port)
     if project := own.get("GOOGLE_CLOUD_PROJECT"):
         wanted["GOOGLE_CLOUD_PROJECT"] = project
         if project != PROJECT:
@@ -135,9 +135,9 @@ def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str
     return wanted
 
 
-def export_lines(found: control.Status) -> str:
+def export_lines(server: control.Status) -> str:
     """Return lines for a shell with this process's environment, and where the home is."""
-    folder = str(found.home.folder)
-    wanted = merge_environment(os.environ, found) | {"LOCAL_CLOUD_HOME": folder}
+    folder = str(server.home.folder)
+    wanted = merge_environment(os.environ, server) | {"LOCAL_CLOUD_HOME": folder}
     lines = [f"export {name}={shlex.quote(value)}" for name, value in wanted.items()]
     return "\n".join([*(f"unset {name}" for name in find_misleading(os.environ)), *lines])

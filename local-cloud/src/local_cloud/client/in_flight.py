@@ -74,6 +74,6 @@ def cut_connections(port: int) -> None:
             if not stat.S_ISSOCK(os.fstat(copy).st_mode):
                 os.close(copy)
                 continue
-            with socket.socket(fileno=copy) as found:
-                if found.getpeername() == ("127.0.0.1", port):
-                    found.shutdown(socket.SHUT_RDWR)
+            with socket.socket(fileno=copy) as connection:
+                if connection.getpeername() == ("127.0.0.1", port):
+                    connection.shutdown(socket.SHUT_RDWR)

@@ -52,9 +52,9 @@ def pull(image: Image, images: PulledImages, say: Callable[[str], None]) -> Pull
     """Make the environment of an image, if it is not there; say: gets lines on what is done."""
     images.folder.mkdir(parents=True, exist_ok=True)
     with _alone(images.folder / f"{image.folder}.lock", say):
-        if found := images.get(image):
-            say(f"{image.name} was pulled already: {_what(found)}.")
-            return found
+        if pulled := images.get(image):
+            say(f"{image.name} was pulled already: {_what(pulled)}.")
+            return pulled
         for left in images.folder.glob(f"{image.folder}.building-*"):  # by a pull that was killed
             shutil.rmtree(left)
         building = images.folder / f"{image.folder}.building-{os.getpid()}"
@@ -80,9 +80,9 @@ def _alone(path: Path, say: Callable[[str], None]) -> FileLock:
     return lock
 
 
-def _what(found: PulledImage) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    return f"Python {found.python}, {versions}; {found.megabytes} MB"
+def _what(pulled: PulledImage) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in pulled.versions.items())
+    return f"Python {pulled.python}, {versions}; {pulled.megabytes} MB"
 
 
 def _build(image: Image, folder: Path, say: Callable[[str], None]) -> PulledImage:
@@ -183,9 +183,9 @@ def _require_space(folder: Path, megabytes: int) -> None:
 def _versions(image: Image, lock: Path) -> dict[str, str]:
     """Return the versions of the packages that the table names."""
     packages = tomllib.loads(lock.read_text(encoding="utf-8"))["packages"]
-    found = {package["name"]: package["version"] for package in packages}
+    versions = {package["name"]: package["version"] for package in packages}
     names = (canonicalize_name(Requirement(each).name) for each in image.packages)
-    return {name: found[name] for name in names}
+    return {name: versions[name] for name in names}
 
 
 def _output(*command: object) -> str:

@@ -67,11 +67,11 @@ class PulledImages:
 
     def _of_prebuilt(self, uri: str, own: Base) -> Base:
         image = table.find(uri)
-        found = self.get(image) if image else None
-        if image is None or found is None:
+        pulled = self.get(image) if image else None
+        if image is None or pulled is None:
             return _not_pulled(uri, image, own)
         folder = self.folder / image.folder
-        version = ".".join(found.python.split(".")[:2])
+        version = ".".join(pulled.python.split(".")[:2])
         environment = folder / ENVIRONMENT
         return Base(
             name=image.folder,
@@ -80,7 +80,7 @@ class PulledImages:
             sites=(str(environment / f"lib/python{version}/site-packages"),),
             commands=(str(folder / COMMANDS),),
             unchanged=(str(folder), *server_folders()),
-            note=_describe(uri, found),
+            note=_describe(uri, pulled),
         )
 
     def remove_built(self, uri: str) -> bool:
@@ -142,8 +142,8 @@ def _read(folder: Path) -> PulledImage | None:
 def _document(path: Path, kind: type[PulledImage] | type[BuiltImage]) -> dict[str, Any]:
     """Read a description; LocalCloudError, with the way out, for one that is damaged."""
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
-        whole = found.keys() == {each.name for each in fields(kind)}
+        document: dict[str, Any] = json.loads(path.read_bytes())
+        whole = document.keys() == {each.name for each in fields(kind)}
     except (OSError, ValueError, AttributeError):
         whole = False
     if not whole:
@@ -151,14 +151,14 @@ def _document(path: Path, kind: type[PulledImage] | type[BuiltImage]) -> dict[st
             f"{path} is damaged: remove the folder {path.parent}, then pull or build the image"
             " again"
         )
-    return found
+    return document
 
 
-def _describe(uri: str, found: PulledImage) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    here = f"Python {found.python}"
-    if not found.python.startswith(f"{found.image_python}."):
-        here += f" (the image has {found.image_python}, which this machine lacked)"
+def _describe(uri: str, pulled: PulledImage) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in pulled.versions.items())
+    here = f"Python {pulled.python}"
+    if not pulled.python.startswith(f"{pulled.image_python}."):
+        here += f" (the image has {pulled.image_python}, which this machine lacked)"
     return f"{uri} was pulled as an environment: {here}, {versions}"
 
 

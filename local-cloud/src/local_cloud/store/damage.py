@@ -73,10 +73,10 @@ def _look(path: Path, database: sqlite3.Connection) -> None:
     (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if said != "ok":
         raise damage_error(path, said.partition("\n")[2] or said)
-    _, found, _ = database.execute("PRAGMA wal_checkpoint").fetchone()
-    if found < (noted := _count_pending_pages(path)):
+    _, readable_pages, _ = database.execute("PRAGMA wal_checkpoint").fetchone()
+    if readable_pages < (noted := _count_pending_pages(path)):
         raise damage_error(
-            path, f"of {noted} pages in {path.name}-wal only {max(found, 0)} can be read"
+            path, f"of {noted} pages in {path.name}-wal only {max(readable_pages, 0)} can be read"
         )
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'record'").fetchone():
         return

@@ -101,8 +101,8 @@ class Records:
             " ORDER BY name LIMIT ?"
         )
         rows, size = [], 0
-        with self._lock, closing(self._database.execute(statement, (kind, after, _PAGE))) as found:
-            for name, text in found:
+        with self._lock, closing(self._database.execute(statement, (kind, after, _PAGE))) as page:
+            for name, text in page:
                 rows.append((name, text))
                 size += len(text)
                 if size >= _PAGE_BYTES:

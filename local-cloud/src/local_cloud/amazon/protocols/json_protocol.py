@@ -72,8 +72,8 @@ class JsonService:
         if not isinstance(params, dict):
             raise ServiceError("SerializationException", "the request is no JSON object")
         check(self.model.operation_model(operation), params)
-        found: Json = without_nulls(params)
-        return found
+        parameters: Json = without_nulls(params)
+        return parameters
 
 
 def render(problem: ServiceError) -> Response:

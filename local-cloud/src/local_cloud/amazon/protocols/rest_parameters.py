@@ -24,23 +24,23 @@ def parameters(
     unreadable: Unreadable,
 ) -> Json:
     """Return the parameters in query and headers, under the model's names."""
-    found: Json = {}
+    read: Json = {}
     shape = operation.input_shape
     for name, member in shape.members.items() if shape else ():
         where = member.serialization
         key = where.get("name", name)
         match where.get("location"):
             case "querystring" if key in query:
-                found[name] = value(member, query[key], key, unreadable=unreadable)
+                read[name] = value(member, query[key], key, unreadable=unreadable)
             case "header" if key.lower() in headers:
-                found[name] = value(member, headers[key.lower()], key, unreadable=unreadable)
+                read[name] = value(member, headers[key.lower()], key, unreadable=unreadable)
             case "headers":
-                found[name] = {
+                read[name] = {
                     header[len(key) :]: text
                     for header, text in headers.items()
                     if header.startswith(key.lower())
                 }
-    return found
+    return read
 
 
 def value(shape: Shape, text: str, key: str, *, unreadable: Unreadable) -> Any:
@@ -69,8 +69,8 @@ def _time(text: str) -> float | None:
     )
     for parse_time in parsers:
         try:
-            found = parse_time(text)
-            whole = found if found.tzinfo else found.replace(tzinfo=UTC)
+            moment = parse_time(text)
+            whole = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return whole.astimezone(UTC).timestamp()  # OverflowError before year 1, after 9999
         except (ValueError, OverflowError):
             continue

@@ -31,11 +31,11 @@ class ChunkedBody:
             self._left -= len(data)
             return data
         self._buffer += data
-        found = []
+        pieces = []
         while self._buffer:
             if self._left:
                 piece = self._buffer[: self._left]
-                found.append(piece)
+                pieces.append(piece)
                 self._left -= len(piece)
                 self._buffer = self._buffer[len(piece) :]
                 continue
@@ -46,7 +46,7 @@ class ChunkedBody:
                 break
             self._buffer = rest
             self._read(line)
-        return b"".join(found)
+        return b"".join(pieces)
 
     def finish(self) -> None:
         """Raise Refusal unless the body is complete."""

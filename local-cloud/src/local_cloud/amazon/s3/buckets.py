@@ -65,7 +65,7 @@ class Buckets:
         """ListBuckets"""
         prefix, after = params.get("Prefix", ""), _last(params.get("ContinuationToken", ""))
         region = params.get("BucketRegion")
-        found = (
+        buckets = (
             bucket
             for bucket in self._objects.buckets(prefix)
             if bucket.name > after and region in (None, _region_of(bucket))
@@ -73,7 +73,7 @@ class Buckets:
         most = params.get("MaxBuckets", _MOST_BUCKETS)
         if not 1 <= most <= _MOST_BUCKETS:
             raise invalid(f"max-buckets must be between 1 and {_MOST_BUCKETS}")
-        page = list(islice(found, most + 1))
+        page = list(islice(buckets, most + 1))
         result: Json = {"Buckets": [_describe(bucket) for bucket in page[:most]], "Owner": OWNER}
         if len(page) > most:
             result["ContinuationToken"] = base64.b64encode(page[most - 1].name.encode()).decode()
@@ -103,11 +103,11 @@ class Buckets:
 
     def get_tagging(self, params: Json) -> Json:
         """GetBucketTagging"""
-        found = self._objects.bucket(params["Bucket"]).attributes.get("tags")
-        if not found:
+        tag_set = self._objects.bucket(params["Bucket"]).attributes.get("tags")
+        if not tag_set:
             name = params["Bucket"]
             raise Refusal("NoSuchTagSet", "The TagSet does not exist", 404, BucketName=name)
-        return tags.to_set(found)
+        return tags.to_set(tag_set)
 
     def tag(self, params: Json) -> Json:
         """PutBucketTagging"""

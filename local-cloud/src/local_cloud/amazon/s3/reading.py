@@ -53,18 +53,18 @@ def parse(body: bytes) -> ElementTree.Element:
 
 def _structure(shape: StructureShape, element: ElementTree.Element) -> Json:
     names = {_list_name(name, member): (name, member) for name, member in shape.members.items()}
-    found: Json = {}
+    structure: Json = {}
     for child in element:
         if _tag(child) not in names:
             raise invalid_xml()
         name, member = names[_tag(child)]
         if isinstance(member, ListShape) and member.serialization.get("flattened"):
-            found.setdefault(name, []).append(_value(member.member, child))
+            structure.setdefault(name, []).append(_value(member.member, child))
         else:
-            found[name] = _value(member, child)
-    if not found.keys() >= set(shape.required_members):
+            structure[name] = _value(member, child)
+    if not structure.keys() >= set(shape.required_members):
         raise invalid_xml()
-    return found
+    return structure
 
 
 def _value(shape: Shape, element: ElementTree.Element) -> Any:

@@ -124,14 +124,16 @@ class Uploads:
         document = self._upload(params)
         size = page_size(params, "MaxParts", "max-parts")
         after = whole(params, "PartNumberMarker", "part-number-marker", default=0)
-        found = [part for part in self._all_parts(params["UploadId"]) if part["number"] > after]
-        page = found[:size]
+        parts_after = [
+            part for part in self._all_parts(params["UploadId"]) if part["number"] > after
+        ]
+        page = parts_after[:size]
         return {
             **{name: params[name] for name in ("Bucket", "Key", "UploadId")},
             "PartNumberMarker": after,
             "MaxParts": size,
             "NextPartNumberMarker": page[-1]["number"] if page else 0,
-            "IsTruncated": len(found) > size,
+            "IsTruncated": len(parts_after) > size,
             "Parts": [
                 {
                     "PartNumber": part["number"],
@@ -226,9 +228,9 @@ class Uploads:
         if self._records.get(_uploads(params["Bucket"]), params["UploadId"]):
             return None
         with suppress(NoSuchObject):
-            found = self._objects.get(params["Bucket"], params["Key"])
-            if found.attributes.get("UploadId") == params["UploadId"]:
-                return found
+            completed = self._objects.get(params["Bucket"], params["Key"])
+            if completed.attributes.get("UploadId") == params["UploadId"]:
+                return completed
         return None
 
     def _add(self, params: Json, body: Path, sums: dict[str, str]) -> Json:
@@ -319,7 +321,7 @@ class Uploads:
         md5 = hashlib.md5(usedforsecurity=False)
         for part in parts:
             md5.update(bytes.fromhex(part["md5"]))
-        found: dict[str, Any] = {
+        digests: dict[str, Any] = {
             "ETag": f"{md5.hexdigest()}-{len(parts)}",
             "PartSizes": [part["size"] for part in parts],
         }
@@ -327,13 +329,13 @@ class Uploads:
             member = f"Checksum{algorithm}"
             sums = [part["checksums"][member] for part in parts]
             is_whole = document["type"] == "FULL_OBJECT"
-            found[member] = (
+            digests[member] = (
                 checksums.of_file(body, algorithm)
                 if is_whole
                 else checksums.of_parts(algorithm, sums)
             )
-            found["ChecksumType"] = document["type"]
-        return found
+            digests["ChecksumType"] = document["type"]
+        return digests
 
     def _forget(self, bucket: str, upload: str) -> None:
         """Remove the upload and its parts: first the records, so that none is without its file."""

@@ -65,8 +65,8 @@ def _log_with_mlflow_3(plugin: ModuleType) -> None:
 
 def _require_no_older_mlflow(constants: ModuleType) -> None:
     # enable_autolog=True requires mlflow 2.16 for the job, whose protobuf breaks this environment.
-    found = constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH
-    constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH = found.replace("[autologging]", "")  # type: ignore[attr-defined]
+    message = constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH
+    constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH = message.replace("[autologging]", "")  # type: ignore[attr-defined]
 
 
 def _guard_requests(module: ModuleType) -> None:
@@ -78,10 +78,10 @@ def _guard_requests(module: ModuleType) -> None:
     @functools.wraps(original)
     def request(self: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
         if is_local() and (
-            found := re.match(r"https://([a-z0-9-]+-)?aiplatform\.googleapis\.com", url)
+            match := re.match(r"https://([a-z0-9-]+-)?aiplatform\.googleapis\.com", url)
         ):
             # Endpoint.raw_predict() names this host itself, whatever init() was given.
-            url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + url[found.end() :]
+            url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + url[match.end() :]
         refuse_elsewhere(url)
         body = args[0] if args else kwargs.get("data")
         is_kept = body is None or isinstance(body, (bytes, str, dict))  # a stream is read once

@@ -73,10 +73,10 @@ def _wrap(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         paths = [_map(each, name) for each in args]
-        found = original(*paths, **{key: _map(each, name) for key, each in kwargs.items()})
-        if isinstance(found, list) and any(map(_is_in_bucket, args)):
-            return [_map_back(each) for each in found]
-        return found
+        result = original(*paths, **{key: _map(each, name) for key, each in kwargs.items()})
+        if isinstance(result, list) and any(map(_is_in_bucket, args)):
+            return [_map_back(each) for each in result]
+        return result
 
     return call
 
@@ -180,13 +180,13 @@ def _local_path(uri: str, operation: str) -> str:
     return path
 
 
-def _map_back(found: Any) -> Any:
+def _map_back(path: Any) -> Any:
     """Return a path that was found in a bucket's folder as a URI."""
     root = os.environ.get("LOCAL_CLOUD_GCS", "") + "/"
-    if isinstance(found, bytes):
-        return _map_back(found.decode()).encode()
-    is_inside = isinstance(found, str) and found.startswith(root) and root != "/"
-    return GS + found.removeprefix(root) if is_inside else found
+    if isinstance(path, bytes):
+        return _map_back(path.decode()).encode()
+    is_inside = isinstance(path, str) and path.startswith(root) and root != "/"
+    return GS + path.removeprefix(root) if is_inside else path
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {

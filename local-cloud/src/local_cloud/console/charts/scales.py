@@ -79,12 +79,12 @@ def _log_ticks(low: float, high: float) -> list[float]:
     """Return powers of ten, for a short axis their twofold and fivefold too, or round numbers."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for digits in ((1,), (1, 2, 5)):
-        found = [
+        values = [
             digit * 10.0**power
             for power in range(first, last + 1)
             for digit in digits
             if low * (1 - 1e-9) <= digit * 10.0**power <= high * (1 + 1e-9)
         ]
-        if len(found) >= 3:
-            return found[:: -(-len(found) // MOST_TICKS)]
+        if len(values) >= 3:
+            return values[:: -(-len(values) // MOST_TICKS)]
     return ticks(low, high)

@@ -26,7 +26,7 @@ def history(study: Study, metric: str) -> charts.Chart | None:
 
 def slices(study: Study, metric: str) -> list[charts.Chart]:
     """Draw the results by the values of each parameter that has two of them."""
-    found = []
+    drawn = []
     for parameter in study.spec.parameters:
         name = parameter.name
         done = [(n, trial) for n, trial in _with_result(study) if name in trial.values]
@@ -42,8 +42,8 @@ def slices(study: Study, metric: str) -> list[charts.Chart]:
             if trial is study.best
         )
         across = _scale(parameter, values)
-        found.append(charts.dots(f"{metric} by {name}", points, name, across=across, best=best))
-    return found
+        drawn.append(charts.dots(f"{metric} by {name}", points, name, across=across, best=best))
+    return drawn
 
 
 def _with_result(study: Study) -> list[tuple[int, TrialJob]]:

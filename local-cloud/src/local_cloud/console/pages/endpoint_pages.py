@@ -184,8 +184,8 @@ class EndpointPages:
         except (NoSuchDeployment, KeyError):
             raise NotHere(f"There is no replica {replica}: its model was undeployed.") from None
         hidden = self.platform.engine.hidden
-        found = await run_in_threadpool(logs.read_piece, path, query, ended=False, hidden=hidden)
-        return JSONResponse(found | {"ended": False})
+        piece = await run_in_threadpool(logs.read_piece, path, query, ended=False, hidden=hidden)
+        return JSONResponse(piece | {"ended": False})
 
 
 def link(name: str) -> str:

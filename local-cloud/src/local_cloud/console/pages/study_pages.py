@@ -42,8 +42,8 @@ class StudyPages:
     def all(self, request: Request) -> Response:
         """Show all studies, the newest first."""
         columns = ("Study", "State", "Service", "Trials", "Best", "Started")
-        found = ((study.id, study) for study in self.platform.studies.all())
-        rows = rows_of("study", found, lambda _, study: self._row(study), columns=len(columns))
+        studies = ((study.id, study) for study in self.platform.studies.all())
+        rows = rows_of("study", studies, lambda _, study: self._row(study), columns=len(columns))
         table = Table("studies", "", columns, by_time(rows, 5), EMPTY)
         return self.site.page(request, "listing.html", title="Tuning", tables=[table], crumbs=())
 

@@ -48,11 +48,11 @@ def table_of(document: Json, objects: Objects) -> Table | None:
 def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str, str]:
     """Return the rows, what stands above them, and what stands there if there are none."""
     files = [file for uri in sorted(uris) for file in _files(uri, objects)]
-    found = [(file, file.stat()) for file in files]
-    if sum(facts.st_size for _, facts in found) > LARGEST:
+    with_facts = [(file, file.stat()) for file in files]
+    if sum(facts.st_size for _, facts in with_facts) > LARGEST:
         return [], "", f"The files have more than {words.size(LARGEST)}; see a training's."
     known = _statistics(
-        tuple((str(file), facts.st_mtime_ns, facts.st_ino) for file, facts in found)
+        tuple((str(file), facts.st_mtime_ns, facts.st_ino) for file, facts in with_facts)
     )
     if isinstance(known, CannotRead):
         raise known
@@ -64,10 +64,10 @@ def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str,
 def _statistics(files: tuple[tuple[str, int, int], ...]) -> Json | CannotRead:
     """Return the statistics of these files as they are at a time, or why there are none."""
     try:
-        found: Json = process.call(describe, [path for path, *_ in files], limits=LIMITS)
+        statistics: Json = process.call(describe, [path for path, *_ in files], limits=LIMITS)
     except CannotRead as problem:
         return problem
-    return found
+    return statistics
 
 
 def describe(paths: list[str]) -> Json:
@@ -77,12 +77,12 @@ def describe(paths: list[str]) -> Json:
     from local_cloud.automl import columns, statistics
 
     try:
-        found = statistics.of(columns.read([Path(path) for path in paths]))
+        described = statistics.of(columns.read([Path(path) for path in paths]))
     except BadData as problem:
         raise DamagedFile(str(problem)) from None
-    for about in found["columns"].values():
+    for about in described["columns"].values():
         about["top"] = [one | {"value": one["value"][:LONGEST]} for one in about["top"][:1]]
-    return found
+    return described
 
 
 def _files(uri: str, objects: Objects) -> Iterator[Path]:

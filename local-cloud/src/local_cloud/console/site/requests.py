@@ -65,10 +65,10 @@ class Clouds:
             "client": ("127.0.0.1", 0),
         }
         await self.app(scope, receive, send)
-        found: Json = json.loads(b"".join(parts) or b"{}")
+        answer: Json = json.loads(b"".join(parts) or b"{}")
         if status >= 400:
-            raise RequestRefused(_sentence(found))
-        return found
+            raise RequestRefused(_sentence(answer))
+        return answer
 
 
 def _sentence(answer: Json) -> str:

@@ -65,13 +65,13 @@ class JobNetwork:
         """Make the network and serve its ways out; EngineError if it cannot be made."""
         ports = [PROXY, *([self._door.port] if self._door else [])]
         try:
-            found = await asyncio.to_thread(_make, ports)
+            fds = await asyncio.to_thread(_make, ports)
         except (OSError, subprocess.SubprocessError) as problem:
             raise EngineError(
                 f"the private network of the replicas cannot be made: {problem}"
             ) from problem
-        self.fds = found[len(ports) :]
-        listeners = [socket.socket(fileno=number) for number in found[: len(ports)]]
+        self.fds = fds[len(ports) :]
+        listeners = [socket.socket(fileno=number) for number in fds[: len(ports)]]
         self._servers.append(await asyncio.start_server(self._proxy.serve, sock=listeners[0]))
         if self._door:
             self._servers.append(await self._door.admit(listeners[1]))
@@ -104,8 +104,8 @@ def _make(ports: list[int]) -> tuple[int, ...]:
             timeout=SECONDS,
             check=True,
         )
-        _, found, _, _ = socket.recv_fds(ours, 1, MOST)
-    return tuple(found)
+        _, fds, _, _ = socket.recv_fds(ours, 1, MOST)
+    return tuple(fds)
 
 
 @functools.cache

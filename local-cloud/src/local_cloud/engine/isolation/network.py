@@ -103,8 +103,8 @@ class OwnNetwork:
         """Take the sockets on which the replica reaches this machine's ports, and serve them."""
         self._theirs.close()
         async with asyncio.timeout(ENTERING):
-            found = await self._sockets(max(1, len(self._outside)))
-        for number, port in zip(found, self._outside, strict=True):
+            listeners = await self._sockets(max(1, len(self._outside)))
+        for number, port in zip(listeners, self._outside, strict=True):
             listener = socket.socket(fileno=number)
             pass_on = functools.partial(_pass_on, port)
             self._servers.append(await asyncio.start_server(pass_on, sock=listener))
@@ -125,10 +125,10 @@ class OwnNetwork:
             await readable.wait()
         finally:
             loop.remove_reader(self._line)
-        message, found, _, _ = socket.recv_fds(self._line, 1, most)
+        message, fds, _, _ = socket.recv_fds(self._line, 1, most)
         if not message:
             raise ConnectionError("the replica's network is gone")
-        return list(found)
+        return list(fds)
 
     def close(self) -> None:
         """Close the line, which ends the process at its other end, and the ways out."""
@@ -185,9 +185,9 @@ def available() -> bool:
                 check=False,
             )
             theirs.close()
-            _, found, _, _ = socket.recv_fds(ours, 1, 1)
+            _, fds, _, _ = socket.recv_fds(ours, 1, 1)
         except (OSError, subprocess.SubprocessError):
             return False
-        for number in found:
+        for number in fds:
             os.close(number)
-    return done.returncode == 0 and len(found) == 1
+    return done.returncode == 0 and len(fds) == 1

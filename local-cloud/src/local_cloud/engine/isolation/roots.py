@@ -136,9 +136,9 @@ class Isolation:
 def homes() -> set[str]:
     """Return the folders in which people keep their files, keys and tokens."""
     own = [os.environ.get("HOME", "/"), pwd.getpwuid(os.getuid()).pw_dir]
-    found = {os.path.normpath(each) for each in ("/home", "/root", *own) if each.startswith("/")}
-    found |= {os.path.realpath(each) for each in found}
-    return found - {"/", "/etc", "/opt", "/usr", "/var"}
+    folders = {os.path.normpath(each) for each in ("/home", "/root", *own) if each.startswith("/")}
+    folders |= {os.path.realpath(each) for each in folders}
+    return folders - {"/", "/etc", "/opt", "/usr", "/var"}
 
 
 def find_needed_paths(folder: Path) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def find_needed_paths(folder: Path) -> tuple[str, ...]:
     """
     interpreter = Path(sys.executable).resolve()
     uv_cache = os.environ.get("UV_CACHE_DIR") or f"{_base_folder('CACHE', '.cache')}/uv"
-    found = [
+    paths = [
         sys.prefix,
         sys.base_prefix,
         sys.exec_prefix,
@@ -161,10 +161,10 @@ def find_needed_paths(folder: Path) -> tuple[str, ...]:
         f"{_base_folder('CONFIG', '.config')}/uv",
     ]
     if uv := shutil.which("uv"):
-        found += [uv, os.path.realpath(uv)]
+        paths += [uv, os.path.realpath(uv)]
     for variable in ("UV_CONFIG_FILE", "UV_FIND_LINKS"):
-        found += [each for each in os.environ.get(variable, "").split() if each.startswith("/")]
-    return tuple(dict.fromkeys(each for each in found if each != "/"))
+        paths += [each for each in os.environ.get(variable, "").split() if each.startswith("/")]
+    return tuple(dict.fromkeys(each for each in paths if each != "/"))
 
 
 def _base_folder(name: str, below_home: str) -> str:

@@ -123,8 +123,8 @@ def _size(log: Path) -> int:
 
     Return 0 if there is none, or if its job has put something else in its place.
     """
-    found = stat_log(log)
-    return found.st_size if found else 0
+    facts = stat_log(log)
+    return facts.st_size if facts else 0
 
 
 def mark_readable(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
@@ -181,18 +181,18 @@ def _hide(log: Path, text: bytes, *, start: int, end: int) -> None:
 
 def _hide_between(descriptor: int, text: bytes, *, start: int, end: int) -> bool:
     """Write over the text between two bytes without a hole; return whether it was there."""
-    instead, found = job_files.stars(len(text)), False
+    instead, was_there = job_files.stars(len(text)), False
     while end - start >= len(text):
         block = os.pread(descriptor, min(SEARCHED, end - start), start)
         if len(block) < len(text):
             break
         at = block.find(text)
         while at >= 0:
-            found = True
+            was_there = True
             os.pwrite(descriptor, instead, start + at)
             at = block.find(text, at + len(text))
         start += len(block) - len(text) + 1
-    return found
+    return was_there
 
 
 def _count_beginning(log: Path, text: bytes, end: int) -> int:
@@ -295,24 +295,24 @@ def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
 
     One that is longer than a block comes first in its block, as does one that may be a hole.
     """
-    found: list[bytes] = []
+    lines: list[bytes] = []
     size, begin = 0, _line_begin(log, start)
     with io.BufferedReader(open_log(log)) as file:
         file.seek(start)
-        while size < BLOCK and len(found) < MOST_LINES:
+        while size < BLOCK and len(lines) < MOST_LINES:
             place = start + size
             most = _find_cut(begin, place) - place
             raw = file.readline(most)
             whole = raw.endswith(b"\n")
             if not raw or not (whole or len(raw) == most or ended):
                 break
-            if found and (len(raw) > BLOCK or not raw.strip(b"\0")):
+            if lines and (len(raw) > BLOCK or not raw.strip(b"\0")):
                 break
-            found.append(raw)
+            lines.append(raw)
             size += len(raw)
             if whole:
                 begin = start + size
-    return found
+    return lines
 
 
 def _skip_hole(log: Path, start: int) -> int:
@@ -371,9 +371,9 @@ def _line_begin(log: Path, place: int) -> int | None:
     with open_log(log) as file:
         while start > least:
             end, start = start, max(least, start - BLOCK)
-            found = os.pread(file.fileno(), end - start, start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
+            newline = os.pread(file.fileno(), end - start, start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline + 1
     return 0 if least == 0 else None
 
 
@@ -384,10 +384,10 @@ def since(log: Path, moment: float) -> int:
 
 def span(log: Path) -> tuple[float, float] | None:
     """Return when the first and the latest line of a log were written; None while it is empty."""
-    found = stat_log(log)
-    if not (found and found.st_size):
+    facts = stat_log(log)
+    if not (facts and facts.st_size):
         return None
     marks = Marks(log)
     first, last = marks.first(), marks.last()
-    latest = last[0] if last and last[1] >= found.st_size else found.st_mtime
+    latest = last[0] if last and last[1] >= facts.st_size else facts.st_mtime
     return (first[0] if first else latest), latest

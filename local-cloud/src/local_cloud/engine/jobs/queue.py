@@ -262,8 +262,8 @@ class JobQueue:
 
     def logs(self, job_id: str) -> dict[str, Path]:
         """Return the logs that are there so far, by the name of the replica, in that order."""
-        found = (self._folder / self.get(job_id).id).glob("*.log")
-        return {path.name.removesuffix(".log"): path for path in sorted(found)}
+        logs = (self._folder / self.get(job_id).id).glob("*.log")
+        return {path.name.removesuffix(".log"): path for path in sorted(logs)}
 
     def delete(self, job_id: str) -> None:
         """Forget an ended job, with its folder and its logs."""

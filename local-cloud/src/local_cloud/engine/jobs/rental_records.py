@@ -49,16 +49,16 @@ class Rentals:
 
     def get(self, rental_id: str) -> Rental | None:
         """Return the rental that is open under this id, if there is one."""
-        found = self._records.get(OPEN, rental_id)
-        return Rental.of(found) if found else None
+        document = self._records.get(OPEN, rental_id)
+        return Rental.of(document) if document else None
 
     def __iter__(self) -> Iterator[Rental]:
         """Yield all rentals, those of jobs among them."""
         for kind in (CLOSED, OPEN):
-            found = self._records.list(kind)
-            yield from readable.each(kind, found, lambda _, document: Rental.of(document))
-        found = self._records.list(JOB)
-        yield from readable.each(JOB, found, lambda _, document: of_job(Job.of(document)))
+            documents = self._records.list(kind)
+            yield from readable.each(kind, documents, lambda _, document: Rental.of(document))
+        documents = self._records.list(JOB)
+        yield from readable.each(JOB, documents, lambda _, document: of_job(Job.of(document)))
 
     def _put(self, rental: Rental) -> None:
         self._records.put(OPEN, rental.id, rental.document())

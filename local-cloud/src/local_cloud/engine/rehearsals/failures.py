@@ -163,9 +163,9 @@ class Failures:
 
     def clear(self) -> bool:
         """Take all of them back; whether there were any."""
-        found = bool(self.list_waiting())
+        had_some = bool(self.list_waiting())
         self._records.clear(WAITING)
-        return found
+        return had_some
 
     def meet(self, among: Collection[str], name: str, key: str = "") -> Rehearsed | None:
         """Return which failure of these something of this name meets now, if any.
@@ -186,8 +186,8 @@ class Failures:
 
     def of(self, key: str) -> Rehearsed | None:
         """Return the failure that this job, study or deployment has met; None: it has not."""
-        found = self._records.get(MET, key)
-        return Rehearsed(**found) if found else None
+        document = self._records.get(MET, key)
+        return Rehearsed(**document) if document else None
 
     def is_met(self, failure: str, key: str) -> bool:
         """Return whether this job, study or deployment has met this failure."""

@@ -34,8 +34,8 @@ class Rehearsals:
     def __init__(self, records: Records) -> None:
         """Take up what an earlier server has left, unless its job had begun to use it."""
         self._records = records
-        found = records.get(KIND, NAME)
-        self.wanted = Rehearsal(tuple(found["epochs"]), found["job"]) if found else None
+        document = records.get(KIND, NAME)
+        self.wanted = Rehearsal(tuple(document["epochs"]), document["job"]) if document else None
         if self.wanted and self.wanted.job:
             self.forget(self.wanted.job)
 
@@ -97,6 +97,6 @@ class Reader:
         self._place += len(block)
         lines, end, rest = (self._rest + block).rpartition(b"\n")
         self._rest = rest[-BLOCK:]
-        if b"epoch" in lines and (found := EPOCH.findall(lines + end)):
-            self.epoch = max(self.epoch, *map(int, found))
+        if b"epoch" in lines and (epochs := EPOCH.findall(lines + end)):
+            self.epoch = max(self.epoch, *map(int, epochs))
         return len(block) == BLOCK

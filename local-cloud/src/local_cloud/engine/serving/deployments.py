@@ -269,8 +269,8 @@ class Deployments:
 
     def logs(self, deployment_id: str) -> dict[str, Path]:
         """Return the replicas' logs that are there so far, by the name of the replica."""
-        found = (self._folder / self.get(deployment_id).id).glob("*.log")
-        return {path.name.removesuffix(".log"): path for path in sorted(found)}
+        logs = (self._folder / self.get(deployment_id).id).glob("*.log")
+        return {path.name.removesuffix(".log"): path for path in sorted(logs)}
 
     # ---- inside ---------------------------------------------------------------------------------
     def _run(self, deployment: Deployment) -> None:
@@ -350,9 +350,9 @@ class Deployments:
         for name, runner in self._runners.items():
             with contextlib.suppress(*NOT_WRITTEN):  # tried again, with what has come meanwhile
                 runner.requests.flush()
-                found = runner.figures().document()
-                if found != self._read_figures(name).document():
-                    self._records.put(FIGURES, name, found)
+                figures = runner.figures().document()
+                if figures != self._read_figures(name).document():
+                    self._records.put(FIGURES, name, figures)
 
 
 def _check_size(minimum: int, maximum: int) -> None:

@@ -98,8 +98,11 @@ class Study:
         spec = self.spec
         if spec.max_failed_trials is not None and self.failed_count >= spec.max_failed_trials:
             return True
-        most, found = spec.max_without_metric, sum(trial.without_metric for trial in self.trials)
-        return most is not None and found >= most and self.best is None
+        most, without_metric = (
+            spec.max_without_metric,
+            sum(trial.without_metric for trial in self.trials),
+        )
+        return most is not None and without_metric >= most and self.best is None
 
     @property
     def best(self) -> TrialJob | None:

@@ -130,10 +130,10 @@ class StudyRunner:
         for place, trial in enumerate(self._study.trials):
             if trial.ended or not (job := self._engine.get(trial.job)).state.ended:
                 continue
-            found = await asyncio.to_thread(self._dialect.judge, self._study, place + 1, job)
-            facts: dict[str, Any] = {"result": found}
-            if isinstance(found, str):
-                facts = {"reason": found, "without_metric": job.state is State.SUCCEEDED}
+            result = await asyncio.to_thread(self._dialect.judge, self._study, place + 1, job)
+            facts: dict[str, Any] = {"result": result}
+            if isinstance(result, str):
+                facts = {"reason": result, "without_metric": job.state is State.SUCCEEDED}
             elif self._study.spec.early_stopping:
                 facts["curve"] = await self._reports(place)
             self._curves.pop(place, None)
@@ -141,8 +141,8 @@ class StudyRunner:
 
     async def _reports(self, place: int) -> early_stopping.Curve:
         job = self._engine.get(self._study.trials[place].job)
-        found = await asyncio.to_thread(self._dialect.reports, self._study, place + 1, job)
-        return tuple(found)
+        points = await asyncio.to_thread(self._dialect.reports, self._study, place + 1, job)
+        return tuple(points)
 
     async def _stop_early(self) -> None:
         """Stop the trials that the study's rule gives up."""

@@ -38,8 +38,8 @@ class Method:
         """Return the body in its usual form; {} where the method has none. Raises WrongValue."""
         if self.schema is None or sent is None:
             return {}
-        found: Json = self._values.check(self.schema, sent, "")
-        return found
+        checked: Json = self._values.check(self.schema, sent, "")
+        return checked
 
 
 def _check_parameter(schema: Json, value: str, name: str) -> None:

@@ -150,13 +150,13 @@ class PartedUploads:
         digests, _, _ = files.digest(path)
         sent = read_digests(call)
         sent["md5"] = call.headers.get("content-md5") or sent.get("md5", "")
-        for name, found in (("md5", digests.md5), ("crc32c", digests.crc32c)):
-            if sent.get(name) and sent[name] != base64_of(found):
+        for name, computed in (("md5", digests.md5), ("crc32c", digests.crc32c)):
+            if sent.get(name) and sent[name] != base64_of(computed):
                 raise XmlRefusal(
                     400,
                     "BadDigest",
                     f"The {name} you specified did not match what we computed.",
-                    details=f"Received {sent[name]}, computed {base64_of(found)}.",
+                    details=f"Received {sent[name]}, computed {base64_of(computed)}.",
                 )
         files.sync(path)
         upload = call.query["uploadId"]
@@ -239,8 +239,8 @@ class PartedUploads:
         after = whole("part-number-marker", call.query.get("part-number-marker")) or 0
         most = whole("max-parts", call.query.get("max-parts")) or _MOST_SHOWN
         all_parts = self._records.list(_parts(call.query["uploadId"]))
-        found = sorted((int(number), part) for number, part in all_parts if int(number) > after)
-        shown = found[: max(1, min(most, _MOST_SHOWN))]
+        following = sorted((int(number), part) for number, part in all_parts if int(number) > after)
+        shown = following[: max(1, min(most, _MOST_SHOWN))]
         content: Json = {
             "Bucket": insert.bucket,
             "Key": insert.name,
@@ -249,7 +249,7 @@ class PartedUploads:
             "PartNumberMarker": after,
             "MaxParts": most,
             "NextPartNumberMarker": shown[-1][0] if shown else 0,
-            "IsTruncated": str(len(found) > len(shown)).lower(),
+            "IsTruncated": str(len(following) > len(shown)).lower(),
             "Part": [
                 {
                     "PartNumber": number,
@@ -266,17 +266,17 @@ class PartedUploads:
         bucket = call.path("bucket")
         self._objects.bucket(bucket)
         prefix = call.query.get("prefix", "")
-        found = [
+        uploads = [
             (document["insert"]["name"], upload, document)
             for upload, document in self._records.list(_UPLOADS)
             if document["insert"]["bucket"] == bucket
             and document["insert"]["name"].startswith(prefix)
         ]
-        found.sort(key=lambda each: (each[0], each[2]["started"]))
+        uploads.sort(key=lambda each: (each[0], each[2]["started"]))
         content: Json = {"Bucket": bucket, "IsTruncated": "false", "Upload": []}
         content["Upload"] = [
             {"Key": name, "UploadId": upload, "Initiated": shown_time(document["started"])}
-            for name, upload, document in found
+            for name, upload, document in uploads
         ]
         return answer("ListMultipartUploadsResult", content)
 

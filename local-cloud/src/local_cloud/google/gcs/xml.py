@@ -94,8 +94,8 @@ def _refusal(problem: Exception) -> XmlRefusal:
     if isinstance(problem, XmlRefusal):
         return problem
     if isinstance(problem, StoreError):
-        found = from_store(problem)
-        return XmlRefusal(found.code, _CODES.get(type(problem), _reason(found)), str(found))
+        refusal = from_store(problem)
+        return XmlRefusal(refusal.code, _CODES.get(type(problem), _reason(refusal)), str(refusal))
     if isinstance(problem, Refusal):
         return XmlRefusal(problem.code, _reason(problem), str(problem))
     code = 413 if isinstance(problem, TooLarge) else 400

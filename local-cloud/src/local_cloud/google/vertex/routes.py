@@ -146,8 +146,8 @@ def _jobs(
         return await asyncio.to_thread(lambda: show(documents.get(records, call.name)))
 
     def list_all(call: Call) -> Json:
-        found, token = documents.page(records, call.name, query=call.page, render=show)
-        return {collection: found, "nextPageToken": token}
+        resources, token = documents.page(records, call.name, query=call.page, render=show)
+        return {collection: resources, "nextPageToken": token}
 
     return Resource(
         collection,

@@ -42,8 +42,8 @@ def resources(parts: Parts) -> list[Resource]:
 
 def _boards(boards: Tensorboards) -> dict[str, Method]:
     def list_all(call: Call) -> Json:
-        found = boards.boards.page(call.parent, call.page, render=boards.render)
-        return render_list(boards.boards, found)
+        page = boards.boards.page(call.parent, call.page, render=boards.render)
+        return render_list(boards.boards, page)
 
     return {
         "create": lambda call: boards.create(call.parent, call.body),

@@ -64,10 +64,10 @@ class Autopilot:
         word = "AutoMLJobStatus"
         recorded = self.records.list(AUTOPILOT)
         every = readable.each(AUTOPILOT, recorded, lambda _, document: self._summary(document))
-        found = listing.select(every, params, name=NAME, status=word)
+        listed = listing.select(every, params, name=NAME, status=word)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": word}
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Descending")
-        return listing.page(found, params, "AutoMLJobSummaries")
+        listed = listing.sort(listed, {"SortBy": "Name"} | params, fields, default="Descending")
+        return listing.page(listed, params, "AutoMLJobSummaries")
 
     def stop(self, params: Json) -> Json:
         """StopAutoMLJob: the candidates that are complete stay."""
@@ -84,21 +84,21 @@ class Autopilot:
     def candidates(self, params: Json) -> Json:
         """ListCandidatesForAutoMLJob: in the order of their start, unless the request has one."""
         _, training, report = self._facts(self._get(params[NAME]))
-        found = autopilot_status.candidates(training, report)
+        listed = autopilot_status.candidates(training, report)
         if name := params.get("CandidateNameEquals"):
-            found = [one for one in found if one["CandidateName"] == name]
+            listed = [one for one in listed if one["CandidateName"] == name]
         if wanted := params.get("StatusEquals"):
-            found = [one for one in found if one["CandidateStatus"] == wanted]
+            listed = [one for one in listed if one["CandidateStatus"] == wanted]
         if params.get("SortBy") == "FinalObjectiveMetricValue":  # those without are not listed
-            found = [one for one in found if autopilot_status.OBJECTIVE in one]
+            listed = [one for one in listed if autopilot_status.OBJECTIVE in one]
         fields = {
             "CreationTime": lambda one: one["CreationTime"],
             "Status": lambda one: one["CandidateStatus"],
             "FinalObjectiveMetricValue": lambda one: one[autopilot_status.OBJECTIVE]["Value"],
         }
         down = params.get("SortOrder") == "Descending"
-        found.sort(key=fields[params.get("SortBy", "CreationTime")], reverse=down)
-        return listing.page(found, params, "Candidates")
+        listed.sort(key=fields[params.get("SortBy", "CreationTime")], reverse=down)
+        return listing.page(listed, params, "Candidates")
 
     # ---- inside ---------------------------------------------------------------------------------
     def _create(self, request: Json, tags: Sequence[Json]) -> Json:
@@ -122,19 +122,19 @@ class Autopilot:
     def _details(self, document: Json, version: int) -> Json:
         """Return what describing adds to the request."""
         job, training, report = self._facts(document)
-        found = self._summary(document)
-        found |= autopilot_status.resolve_attributes(document["request"], report, version)
+        details = self._summary(document)
+        details |= autopilot_status.resolve_attributes(document["request"], report, version)
         best = autopilot_status.best(autopilot_status.candidates(training, report), report)
-        return found | ({"BestCandidate": best} if best and job.state.ended else {})
+        return details | ({"BestCandidate": best} if best and job.state.ended else {})
 
     def _summary(self, document: Json) -> Json:
         """Return what describing and listing have in common."""
         job, training, report = self._facts(document)
         name = document["request"][NAME]
-        found = {NAME: name, "AutoMLJobArn": _arn(name)} | autopilot_status.progress(job, report)
-        if found["AutoMLJobStatus"] == "Failed":
-            found["FailureReason"] = autopilot_status.failure_reason(training["FailureReason"])
-        return found
+        summary = {NAME: name, "AutoMLJobArn": _arn(name)} | autopilot_status.progress(job, report)
+        if summary["AutoMLJobStatus"] == "Failed":
+            summary["FailureReason"] = autopilot_status.failure_reason(training["FailureReason"])
+        return summary
 
     def _facts(self, document: Json) -> tuple[Job, Json, Json]:
         """Return the engine's job, the training job's description, and the program's report."""
@@ -150,10 +150,10 @@ class Autopilot:
         return self.training.engine.get(name), training, report
 
     def _get(self, name: str) -> Json:
-        found = self.records.get(AUTOPILOT, name)
-        if found is None:
+        document = self.records.get(AUTOPILOT, name)
+        if document is None:
             raise ServiceError("ResourceNotFound", f"Could not find the AutoML job {name}")
-        return found
+        return document
 
 
 def _training_request(name: str, request: Json) -> Json:

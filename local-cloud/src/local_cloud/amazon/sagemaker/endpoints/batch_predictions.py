@@ -113,9 +113,9 @@ class BatchPredictions:
 
     def describe(self, params: Json) -> Json:
         """DescribeTransformJob."""
-        found = self._get(params[NAME])
+        job = self._get(params[NAME])
         hidden = ("deployment", "LastModifiedTime")
-        return {field: value for field, value in found.items() if field not in hidden}
+        return {field: value for field, value in job.items() if field not in hidden}
 
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
@@ -127,8 +127,8 @@ class BatchPredictions:
         short = listing.shorten((job for _, job in self.records.list(KIND)), *SUMMARY)
         chosen = listing.select(short, params, name=NAME, status="TransformJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "TransformJobStatus"}
-        found = listing.sort(chosen, params, fields, default="Descending")
-        return listing.page(found, params, "TransformJobSummaries")
+        listed = listing.sort(chosen, params, fields, default="Descending")
+        return listing.page(listed, params, "TransformJobSummaries")
 
     def stop(self, params: Json) -> Json:
         """StopTransformJob: what has been written so far stays."""
@@ -144,10 +144,10 @@ class BatchPredictions:
         return {}
 
     def _get(self, name: str) -> Json:
-        found = self.records.get(KIND, name)
-        if found is None:
+        document = self.records.get(KIND, name)
+        if document is None:
             raise invalid(f"Could not find requested job with name: {name}")
-        return found
+        return document
 
     def start(self) -> None:
         """Do nothing: a job goes on when its replicas are ready again (settle)."""

@@ -53,14 +53,14 @@ class Predictions:
             raise ServiceError("ValidationError", str(problem)) from None
         if response.status != 200:
             raise model_error(endpoint, deployment_id, response)
-        found: Json = {
+        answer: Json = {
             "Body": response.body,
             "ContentType": response.header("content-type", "application/octet-stream"),
             "InvokedProductionVariant": variant,
         }
         if attributes := response.header(ATTRIBUTES.lower()):
-            found["CustomAttributes"] = attributes
-        return found
+            answer["CustomAttributes"] = attributes
+        return answer
 
 
 def _request(params: Json) -> HttpRequest:

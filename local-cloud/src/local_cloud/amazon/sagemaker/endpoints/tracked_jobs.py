@@ -27,7 +27,7 @@ def facts(document: Json, model: Json | None) -> Json:
         "ModelPrimary.Image": containers[0].get("Image"),
         "ModelPrimary.DataUrl": containers[0].get("ModelDataUrl"),
     }
-    found: Json = {
+    facts: Json = {
         "Parameters": of_cluster(document["TransformResources"])
         | {f"SageMaker.{name}": {"StringValue": text} for name, text in words.items() if text},
         "InputArtifacts": {
@@ -46,8 +46,8 @@ def facts(document: Json, model: Json | None) -> Json:
     }
     for field, own in (("StartTime", "TransformStartTime"), ("EndTime", "TransformEndTime")):
         if own in document:
-            found[field] = document[own]
-    return found
+            facts[field] = document[own]
+    return facts
 
 
 def _input(document: Json) -> str:

@@ -41,9 +41,10 @@ class Experiments:
 
     def delete(self, params: Json) -> Json:
         """DeleteExperiment: one without trials."""
-        found = self.entities.get(params[NAME])
-        if self.trials.of_experiment(found[NAME]):
+        experiment = self.entities.get(params[NAME])
+        if self.trials.of_experiment(experiment[NAME]):
             raise invalid(
-                f"The experiment {found[NAME]} has trials: delete them first (ListTrials has them)"
+                f"The experiment {experiment[NAME]} has trials: delete them first"
+                " (ListTrials has them)"
             )
-        return self.entities.delete(found)
+        return self.entities.delete(experiment)

@@ -40,13 +40,13 @@ class ComponentMetrics:
 
     def points(self, component: str) -> dict[str, list[Json]]:
         """Return all points of each metric, in the order of their times."""
-        found: dict[str, list[Json]] = {}
+        by_metric: dict[str, list[Json]] = {}
         for _, batch in self._records.list(KIND, f"{component.lower()}/"):
             for point in batch["points"]:
-                found.setdefault(point["MetricName"], []).append(point)
-        for points in found.values():
+                by_metric.setdefault(point["MetricName"], []).append(point)
+        for points in by_metric.values():
             points.sort(key=lambda point: point["Timestamp"])
-        return found
+        return by_metric
 
     def summaries(self, component: str, arn: str) -> list[Json]:
         """Return the statistics of each metric; arn: the component's."""

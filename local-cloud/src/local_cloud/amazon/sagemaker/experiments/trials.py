@@ -51,13 +51,13 @@ class Trials:
 
     def delete(self, params: Json) -> Json:
         """DeleteTrial: one without components."""
-        found = self.entities.get(params[NAME])
-        if self.memberships.components(found[NAME]):
+        trial = self.entities.get(params[NAME])
+        if self.memberships.components(trial[NAME]):
             raise invalid(
-                f"The trial {found[NAME]} has trial components: disassociate or delete them first"
+                f"The trial {trial[NAME]} has trial components: disassociate or delete them first"
                 " (ListTrialComponents has them)"
             )
-        return self.entities.delete(found)
+        return self.entities.delete(trial)
 
     def associate(self, params: Json) -> Json:
         """AssociateTrialComponent."""

@@ -86,7 +86,7 @@ def fit(host: Host, port: int, gpus: int, *, places: Mapping[str, Path]) -> None
 def rewrite_all(folder: Path, places: Mapping[str, Path]) -> None:
     """Put the folders' own paths in the place of the mounts', in all scripts of a folder."""
     for entry in trees.walk(folder):
-        if entry.is_file and entry.found.st_size <= LARGEST_SCRIPT:
+        if entry.is_file and entry.facts.st_size <= LARGEST_SCRIPT:
             rewrite(Path(entry.path), places)
 
 

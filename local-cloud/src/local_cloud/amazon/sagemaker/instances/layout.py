@@ -98,12 +98,14 @@ def _configuration(host: Host, request: Json) -> dict[str, Json]:
 
 def _describe_channel(channel: Json, request: Json) -> Json:
     source = channel["DataSource"]["S3DataSource"]
-    found = {
+    description = {
         "TrainingInputMode": mode(channel, request),
         "S3DistributionType": source.get("S3DataDistributionType", "FullyReplicated"),
         "RecordWrapperType": channel.get("RecordWrapperType", "None"),
     }
-    return found | ({"ContentType": channel["ContentType"]} if "ContentType" in channel else {})
+    return description | (
+        {"ContentType": channel["ContentType"]} if "ContentType" in channel else {}
+    )
 
 
 def fill(
@@ -162,6 +164,6 @@ def copy(objects: Objects, bucket: str, key: str, *, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    found, source = objects.open(bucket, key)
+    source_object, source = objects.open(bucket, key)
     with source, objects.space.open(path) as target:
-        files.append(target, source, found.size)
+        files.append(target, source, source_object.size)

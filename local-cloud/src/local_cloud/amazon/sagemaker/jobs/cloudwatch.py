@@ -148,12 +148,12 @@ def _periods(
     points: Sequence[Point], start: float, end: float, *, seconds: int
 ) -> dict[float, list[float]]:
     """Return the values of each period that has some, by its beginning."""
-    found: dict[float, list[float]] = {}
+    values: dict[float, list[float]] = {}
     for moment, value in sorted(points):
         if start <= moment < end:
             begin = start + (moment - start) // seconds * seconds
-            found.setdefault(begin, []).append(value)
-    return found
+            values.setdefault(begin, []).append(value)
+    return values
 
 
 def _value(message: str) -> ServiceError:

@@ -140,10 +140,10 @@ def report(folder: Path, hidden: bytes) -> Json:
     """
     below = f"{layout.names(1)[0]}/ml/{REPORT}"
     try:
-        found = json.loads(job_files.read(folder, below, most=LARGEST_REPORT, hidden=hidden))
+        content = json.loads(job_files.read(folder, below, most=LARGEST_REPORT, hidden=hidden))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def remove(folder: Path, hosts: Sequence[Host]) -> None:
@@ -182,8 +182,8 @@ def _environment(request: Json, port: int, other_port: int, *, base: Mapping[str
 
 def without_proxy(base: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
     """Return the variables by which no proxy is asked for these hosts either."""
-    found = {name: base.get(name) for name in ("NO_PROXY", "no_proxy")}
-    return {name: ",".join([hosts, *names]) for name, hosts in found.items() if hosts}
+    hosts_by_name = {name: base.get(name) for name in ("NO_PROXY", "no_proxy")}
+    return {name: ",".join([hosts, *names]) for name, hosts in hosts_by_name.items() if hosts}
 
 
 def _gpus(request: Json, given: tuple[int, ...], rank: int) -> tuple[int, ...]:

@@ -97,7 +97,7 @@ class Training:
         request = document["request"]
         moments = self.records.get(MOMENTS, name) or {}
         job = self.engine.get(name)
-        found: Json = request | {
+        answer: Json = request | {
             "TrainingJobArn": _arn(name),
             # The service names no key so, and version 2 of the SDK relies on it.
             "OutputDataConfig": {"KmsKeyId": ""} | request["OutputDataConfig"],
@@ -106,16 +106,16 @@ class Training:
             **status.progress(job, moments),
         }
         if tuning := document.get("tuning"):
-            found["TuningJobArn"] = tuning
+            answer["TuningJobArn"] = tuning
         if autopilot := document.get("autopilot"):
-            found["AutoMLJobArn"] = autopilot
+            answer["AutoMLJobArn"] = autopilot
         if "uploading" in moments and job.ended:
-            found["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
+            answer["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
             if moments["metrics"]:
-                found["FinalMetricDataList"] = moments["metrics"]
+                answer["FinalMetricDataList"] = moments["metrics"]
         if job.outcome and status.status(job) == "Failed":
-            found["FailureReason"] = self._failure(job, job.outcome, moments)
-        return found
+            answer["FailureReason"] = self._failure(job, job.outcome, moments)
+        return answer
 
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
@@ -142,7 +142,7 @@ class Training:
         for field in ("WarmPoolStatusEquals", "TrainingPlanArnEquals"):
             if field in params:
                 raise not_implemented(f"ListTrainingJobs by {field}")
-        found = listing.select(
+        listed = listing.select(
             self._summaries(), params, name="TrainingJobName", status="TrainingJobStatus"
         )
         fields = {
@@ -150,8 +150,8 @@ class Training:
             "CreationTime": "CreationTime",
             "Status": "TrainingJobStatus",
         }
-        found = listing.sort(found, params, fields, default="Descending")
-        return listing.page(found, params, "TrainingJobSummaries")
+        listed = listing.sort(listed, params, fields, default="Descending")
+        return listing.page(listed, params, "TrainingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
         jobs = ((job.id, job) for job in self.engine.jobs() if job.dialect == DIALECT)
@@ -159,13 +159,13 @@ class Training:
 
     def _summary(self, job: Job) -> Json:
         wanted = ("CreationTime", "LastModifiedTime", "TrainingEndTime")
-        found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
+        standing = status.progress(job, self.records.get(MOMENTS, job.id) or {})
         return {
             "TrainingJobName": job.id,
             "TrainingJobArn": _arn(job.id),
-            "TrainingJobStatus": found["TrainingJobStatus"],
-            "SecondaryStatus": found["SecondaryStatus"],
-            **{field: found[field] for field in wanted if field in found},
+            "TrainingJobStatus": standing["TrainingJobStatus"],
+            "SecondaryStatus": standing["SecondaryStatus"],
+            **{field: standing[field] for field in wanted if field in standing},
         }
 
     def stop(self, params: Json) -> Json:
@@ -224,10 +224,10 @@ class Training:
         return {"TrainingJobArn": _arn(job.id)}
 
     def _document(self, name: str) -> Json:
-        found = self.records.get(KIND, name)
-        if found is None:
+        document = self.records.get(KIND, name)
+        if document is None:
             raise invalid("Requested resource not found.")
-        return found
+        return document
 
     def _job(self, params: Json) -> Job:
         self._document(params["TrainingJobName"])
@@ -301,19 +301,19 @@ def _metrics(definitions: Sequence[Json], logs: Sequence[Path], source: str) -> 
     If they were given up, the first log says so. source: the job's ARN.
     """
     written = [log for log in logs if job_files.stat_log(log)]
-    found: Json = {"metrics": [], "statistics": []}
+    measured: Json = {"metrics": [], "statistics": []}
     if not definitions or not written:
-        return found
+        return measured
     try:
-        found["metrics"] = metrics.final(definitions, written, metrics.SECONDS)
+        measured["metrics"] = metrics.final(definitions, written, metrics.SECONDS)
         points = metrics.points(definitions, written, metrics.SECONDS)
     except metrics.TooSlow as problem:
         note = f"{failure_reason.OURS}MetricDefinitions: {problem}; no metric was read"
         job_files.append_line(written[0], note)
         log_timestamps.mark(written[0])
-        return found
-    found["statistics"] = [summary(name, sorted(own), source) for name, own in points.items()]
-    return found
+        return measured
+    measured["statistics"] = [summary(name, sorted(own), source) for name, own in points.items()]
+    return measured
 
 
 def _after(job: Job) -> float:

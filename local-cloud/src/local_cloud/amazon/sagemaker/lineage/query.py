@@ -61,16 +61,16 @@ class LineageQuery:
     def _page(self, arns: Sequence[str], edges: Iterable[Json], params: Json) -> Json:
         """Return a page of the vertices, and the edges to those of this and earlier pages."""
         vertices = [self._vertices.get(arn).describe() for arn in arns]
-        found = listing.page(vertices, {"MaxResults": MOST} | params, "Vertices")
-        here = {vertex["Arn"] for vertex in found["Vertices"]}
+        page = listing.page(vertices, {"MaxResults": MOST} | params, "Vertices")
+        here = {vertex["Arn"] for vertex in page["Vertices"]}
         place = {arn: index for index, arn in enumerate(arns)}
         shown = (SOURCE, DESTINATION, "AssociationType")
-        found["Edges"] = [
+        page["Edges"] = [
             {field: edge[field] for field in shown if field in edge}
             for edge in edges
             if max(edge[SOURCE], edge[DESTINATION], key=place.__getitem__) in here
         ]
-        return found
+        return page
 
 
 def walk(

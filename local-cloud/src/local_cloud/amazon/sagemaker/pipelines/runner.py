@@ -84,9 +84,9 @@ class PipelineRunner:
                 await asyncio.sleep(job_table.RETRY)
 
     def _read_execution(self) -> Json:
-        found = self._table.get(self._id)
-        assert found
-        return found
+        execution = self._table.get(self._id)
+        assert execution
+        return execution
 
     @property
     def _steps(self) -> dict[str, Json]:
@@ -104,18 +104,18 @@ class PipelineRunner:
             step = self._definition.steps[document["name"]]
             if stopping:
                 self._kinds.stop(step.kind, document["job"])
-            found = self._kinds.standing(step.kind, document["job"])
-            if found.status in ("InProgress", "Stopping"):
+            standing = self._kinds.standing(step.kind, document["job"])
+            if standing.status in ("InProgress", "Stopping"):
                 if stopping:
                     self._put(step, status="Stopping")
-            elif found.status == "Completed":
-                self._succeed(step, document, found.properties)
-            elif found.lost and not stopping and document["attempt"] < step.attempts:
+            elif standing.status == "Completed":
+                self._succeed(step, document, standing.properties)
+            elif standing.lost and not stopping and document["attempt"] < step.attempts:
                 self._begin(step, document["attempt"] + 1)
-            elif stopping and found.status == "Stopped":
+            elif stopping and standing.status == "Stopped":
                 self._put(step, status="Stopped", end=time.time())
             else:
-                reason = found.reason or f"The job {document['job']} was stopped."
+                reason = standing.reason or f"The job {document['job']} was stopped."
                 self._put(step, status="Failed", end=time.time(), reason=reason)
 
     def _succeed(self, step: Step, document: Json, properties: Json) -> None:
@@ -255,8 +255,8 @@ class PipelineRunner:
         return Scope(execution["parameters"], variables, self._properties, self._file, self._read)
 
     def _properties(self, step: str) -> Json:
-        found: Json = self._table.step(self._id, step).get("properties") or {}
-        return found
+        properties: Json = self._table.step(self._id, step).get("properties") or {}
+        return properties
 
     def _file(self, step: str, name: str) -> str:
         """Return the text of a property file that a processing step has written."""
@@ -269,8 +269,8 @@ class PipelineRunner:
 
     def _read(self, uri: str) -> str:
         try:
-            found = self._objects.get(*split_s3_uri(uri))
-            text = files.read(found.path, LARGEST_FILE).decode()
+            stored = self._objects.get(*split_s3_uri(uri))
+            text = files.read(stored.path, LARGEST_FILE).decode()
         except (StoreError, ValueError, OSError, OverLimit) as problem:
             raise ValueProblem(f"{uri} cannot be read: {problem}") from None
         return job_files.mask(text, self._kinds.training.engine.hidden)

@@ -158,14 +158,17 @@ class StepKinds:
     def standing(self, kind: str, name: str) -> Standing:
         """Return where the job of a step stands."""
         if kind == "Tuning":
-            found = self.describe(kind, name)
-            state, reason = found["HyperParameterTuningJobStatus"], found.get("FailureReason", "")
-            return Standing(state, found, reason, lost=False)  # a study goes on after a restart
-        job, found = self.job(kind, name), self.describe(kind, name)
+            described = self.describe(kind, name)
+            state, reason = (
+                described["HyperParameterTuningJobStatus"],
+                described.get("FailureReason", ""),
+            )
+            return Standing(state, described, reason, lost=False)  # a study goes on after a restart
+        job, described = self.job(kind, name), self.describe(kind, name)
         return Standing(
-            found[f"{kind}JobStatus"],
-            found,
-            found.get("FailureReason", ""),
+            described[f"{kind}JobStatus"],
+            described,
+            described.get("FailureReason", ""),
             lost=bool(job.outcome and job.outcome.reason == "lost"),
         )
 

@@ -96,10 +96,10 @@ class Processing:
 
     def list(self, params: Json) -> Json:
         """ListProcessingJobs: the newest first, unless the request says otherwise."""
-        found = listing.select(self._summaries(), params, name=NAME, status="ProcessingJobStatus")
+        listed = listing.select(self._summaries(), params, name=NAME, status="ProcessingJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "ProcessingJobStatus"}
-        found = listing.sort(found, params, fields, default="Descending")
-        short = [{field: job[field] for field in SUMMARY if field in job} for job in found]
+        listed = listing.sort(listed, params, fields, default="Descending")
+        short = [{field: job[field] for field in SUMMARY if field in job} for job in listed]
         return listing.page(short, params, "ProcessingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
@@ -128,30 +128,30 @@ class Processing:
         return self.engine.get(PREFIX + name)
 
     def _document(self, name: str) -> Json:
-        found = self.records.get(KIND, name)
-        if found is None:
+        document = self.records.get(KIND, name)
+        if document is None:
             raise invalid(f"Could not find requested job with name: {name}")
-        return found
+        return document
 
     def _common_fields(self, name: str) -> Json:
         """Return what describing and listing have in common: status, times, why it ended."""
         job, ending = self.job(name), self.records.get(ENDING, name) or {}
-        found: Json = {
+        fields: Json = {
             "ProcessingJobArn": _arn(name),
             "ProcessingJobStatus": status.status(job),
             "CreationTime": job.created,
             "LastModifiedTime": job.ended or job.started or job.created,
         }
         if job.started:
-            found["ProcessingStartTime"] = job.started
+            fields["ProcessingStartTime"] = job.started
         if job.ended:
-            found["ProcessingEndTime"] = job.ended
+            fields["ProcessingEndTime"] = job.ended
         if job.ended and ending.get("message"):
-            found["ExitMessage"] = ending["message"]
+            fields["ExitMessage"] = ending["message"]
         if job.outcome and status.status(job) == "Failed":
             known = ending.get("failure") if job.outcome.reason == "exit" else ""
-            found["FailureReason"] = known or failure_reason.reason(job.outcome, "", ())
-        return found
+            fields["FailureReason"] = known or failure_reason.reason(job.outcome, "", ())
+        return fields
 
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, context: JobContext) -> Plan:

@@ -24,7 +24,7 @@ def job(arn: str, request: Json) -> TrackedJob:
 def facts(request: Json, standing: Json) -> Json:
     """Return the fields of its trial component; standing: its status and times, as described."""
     status = standing["ProcessingJobStatus"]
-    found: Json = {
+    fields: Json = {
         "Parameters": of_cluster(request["ProcessingResources"]["ClusterConfig"]),
         "InputArtifacts": {
             "SageMaker.ImageUri": artifact(request["AppSpecification"]["ImageUri"]),
@@ -42,5 +42,5 @@ def facts(request: Json, standing: Json) -> Json:
     }
     for field, own in (("StartTime", "ProcessingStartTime"), ("EndTime", "ProcessingEndTime")):
         if own in standing:
-            found[field] = standing[own]
-    return found
+            fields[field] = standing[own]
+    return fields

@@ -71,10 +71,10 @@ def summaries(
     whole = complete(items, name)
     shown = shorten(whole, name, "CreationTime", "LastModifiedTime", *summary)
     times = ({"LastModifiedTime": item["CreationTime"], **item} for item in shown)
-    found = select(times, params, name=name, status=name)
+    listed = select(times, params, name=name, status=name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = sort(found, params, fields, default=default)
-    short = [{field: item[field] for field in summary if field in item} for item in found]
+    listed = sort(listed, params, fields, default=default)
+    short = [{field: item[field] for field in summary if field in item} for item in listed]
     return page(short, params, member)
 
 
@@ -90,8 +90,8 @@ def page(items: list[Json], params: Json, member: str) -> Json:
         if left < 0 and end > start:
             break
         end += 1
-    found: Json = {member: items[start:end]}
-    return found | ({"NextToken": _token(end)} if end < len(items) else {})
+    page: Json = {member: items[start:end]}
+    return page | ({"NextToken": _token(end)} if end < len(items) else {})
 
 
 def _token(start: int) -> str:

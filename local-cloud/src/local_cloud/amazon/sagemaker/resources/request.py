@@ -77,12 +77,12 @@ def check(request: Json, objects: Objects) -> None:
 
 def places(request: Json) -> list[tuple[str, str]]:
     """Return where the job writes in S3: each field and its URI."""
-    found = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
+    places = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
     if checkpoints := request.get("CheckpointConfig"):
-        found.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
+        places.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
     if events := request.get("TensorBoardOutputConfig"):
-        found.append(("TensorBoardOutputConfig.S3OutputPath", events["S3OutputPath"]))
-    return found
+        places.append(("TensorBoardOutputConfig.S3OutputPath", events["S3OutputPath"]))
+    return places
 
 
 def limit(request: Json) -> int:

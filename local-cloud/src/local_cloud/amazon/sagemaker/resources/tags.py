@@ -48,14 +48,14 @@ def operations(records: Records, declared: Iterable[str]) -> dict[str, Operation
 
     def get(params: Json) -> Json:
         arn = params["ResourceArn"]
-        found = records.get(KIND, arn)
-        if found is None:
+        document = records.get(KIND, arn)
+        if document is None:
             raise ServiceError(
                 "ValidationException",
                 f"Requested resource not found: {arn} has no tags here; only what one of these"
                 f" operations has made can have some: {', '.join(creators)}",
             )
-        return found
+        return document
 
     def add(params: Json) -> Json:
         merged = _merge(get(params), params["Tags"])

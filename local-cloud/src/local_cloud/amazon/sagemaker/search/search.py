@@ -36,8 +36,8 @@ class Search:
         down = params.get("SortOrder", "Descending") == "Descending"
         place = params.get("SortBy", "LastModifiedTime")
         records = sorted(records, key=lambda one: _order(_flatten(one), place), reverse=down)
-        found = listing.page([{word: one} for one in records], params, "Results")
-        return found | {"TotalHits": {"Value": len(records), "Relation": "EqualTo"}}
+        page = listing.page([{word: one} for one in records], params, "Results")
+        return page | {"TotalHits": {"Value": len(records), "Relation": "EqualTo"}}
 
     def _check(self, kind: str, wanted: Json | None, params: Json) -> None:
         if kind not in self._kinds:
@@ -63,12 +63,12 @@ class Search:
 
 def _flatten(record: Json) -> Json:
     """Return a record with its tags, parameters and metrics by their names."""
-    found = dict(record)
-    found["Tags"] = {tag["Key"]: tag["Value"] for tag in record["Tags"]}
+    flat = dict(record)
+    flat["Tags"] = {tag["Key"]: tag["Value"] for tag in record["Tags"]}
     metrics = [*record.get("Metrics", []), *record.get("FinalMetricDataList", [])]
     if metrics:
-        found["Metrics"] = {metric["MetricName"]: metric for metric in metrics}
-    return found
+        flat["Metrics"] = {metric["MetricName"]: metric for metric in metrics}
+    return flat
 
 
 def _order(document: Json, place: str) -> tuple[int, float, str]:

@@ -23,12 +23,12 @@ AGAIN = (0.0, 0.2, 1.0)  # seconds before a statement of our own that only reads
 
 def encode(name: str) -> str:
     """Return a name of BigQuery's, in which case counts, as one of DuckDB's, where it does not."""
-    return re.sub(r"[A-Z^]", lambda found: "^" + found[0].lower(), name)
+    return re.sub(r"[A-Z^]", lambda match: "^" + match[0].lower(), name)
 
 
 def decode(name: str) -> str:
     """Return what encode() has made a name of DuckDB's from."""
-    return re.sub(r"\^(.)", lambda found: found[1].upper(), name)
+    return re.sub(r"\^(.)", lambda match: match[1].upper(), name)
 
 
 class Database:
@@ -96,9 +96,9 @@ class Database:
             cursor = process.idle.pop()
         except IndexError:
             cursor = process.cursor()
-        found = cursor.execute(statement, values).fetchall()
+        rows = cursor.execute(statement, values).fetchall()
         process.idle.append(cursor)  # as good as new: it has no transaction and no table
-        return found
+        return rows
 
     def documents(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """Return the documents, one per row, that one of our own statements selects."""

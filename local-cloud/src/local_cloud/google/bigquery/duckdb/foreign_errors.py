@@ -111,8 +111,8 @@ def problem_of(error: Any) -> Problem:
         ),
         (_NOT_NULL, "Required field {} cannot be null"),
     ):
-        if found := pattern.search(text):
-            said = words.format(found[1])
+        if match := pattern.search(text):
+            said = words.format(match[1])
             if pattern is _UNKNOWN_FUNCTION:
                 return Problem(501, "notImplemented", said)
             return invalid_query(said)

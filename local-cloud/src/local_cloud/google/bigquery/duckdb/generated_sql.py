@@ -40,8 +40,8 @@ def check(text: str, kind: str = "SELECT") -> None:
     if kind in CHANGES:  # DuckDB serializes no other statement than SELECT
         text = f"WITH changed AS ({text}\n) SELECT 1"
     with _parser().cursor() as cursor:
-        (found,) = cursor.execute(_SERIALIZE, [text]).fetchall()[0]
-    parsed = json.loads(found)
+        (serialized,) = cursor.execute(_SERIALIZE, [text]).fetchall()[0]
+    parsed = json.loads(serialized)
     if parsed["error"]:
         raise not_implemented(f"this query as DuckDB's SQL ({parsed['error_message']})")
     for node, names in _nodes(parsed["statements"]):

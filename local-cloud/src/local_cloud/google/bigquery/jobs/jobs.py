@@ -80,11 +80,11 @@ class Jobs:
     def get(self, project: str, job: str) -> Document:
         """Return the document. Raises Problem if there is none."""
         name = f"{project}/{job}"
-        found = self._unrecorded.get(name) or self._records.get(KIND, name)
-        if found is None:
+        document = self._unrecorded.get(name) or self._records.get(KIND, name)
+        if document is None:
             message = f"Not found: Job {project}:{job}"
             raise Problem(404, "notFound", message)
-        return found
+        return document
 
     def list(self, project: str, states: Container[str] = ()) -> list[str]:
         """Return the names of the records of a project's jobs, the newest first.
@@ -98,8 +98,8 @@ class Jobs:
             return -int(known["statistics"]["creationTime"]), known["status"]["state"], name
 
         recorded = readable.each(KIND, self._records.list(KIND, f"{project}/"), facts)
-        found = [(when, name) for when, state, name in recorded if not states or state in states]
-        return [name for _, name in sorted(found, key=lambda each: each[0])]
+        chosen = [(when, name) for when, state, name in recorded if not states or state in states]
+        return [name for _, name in sorted(chosen, key=lambda each: each[0])]
 
     def get_listed(self, name: str) -> Document | None:
         """Return a job by the name that list() gave; None if it has been deleted."""

@@ -287,12 +287,12 @@ def check_options(given: dict[str, Any]) -> dict[str, Any]:
             if name in MISSING:
                 raise not_implemented(f"option {name} of model type {kind}")
             raise invalid_query(f"Option {name} is not supported for model type {kind}.")
-    found = {
+    checked = {
         name: option.check(name, given[name]) if given.get(name) is not None else option.default
         for name, option in known.items()
     }
-    _consistent(kind, found)
-    return {"model_type": kind} | found
+    _consistent(kind, checked)
+    return {"model_type": kind} | checked
 
 
 def _model_type(value: Any) -> str:

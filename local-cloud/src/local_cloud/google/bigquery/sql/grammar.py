@@ -64,8 +64,8 @@ class ModelName(exp.Expression):
     @property
     def parts(self) -> list[Any]:
         """Return the identifiers, as a table node has them."""
-        found: list[Any] = self.expressions
-        return found
+        identifiers: list[Any] = self.expressions
+        return identifiers
 
     def qualify(self, dataset: str) -> None:
         """Put this dataset before a name that has none."""
@@ -81,9 +81,9 @@ class ExportModel(exp.Expression):
 
 def _question_mark(parser: Any) -> Any:
     """Return a positional parameter with its place: in the tree, clauses have another order."""
-    found = exp.Placeholder()
-    found.meta["place"] = parser._prev.start
-    return found
+    placeholder = exp.Placeholder()
+    placeholder.meta["place"] = parser._prev.start
+    return placeholder
 
 
 def _ml_function(name: str) -> Any:

@@ -73,20 +73,20 @@ def _one_statement(text: str) -> None:
     Whatever a name or a constant holds: nothing of it has become SQL.
     """
     try:
-        found = duckdb.extract_statements(text)
+        statements = duckdb.extract_statements(text)
     except (duckdb.ParserException, duckdb.NotImplementedException) as problem:
         said = str(problem).splitlines()[0].partition(" Error: ")[2]
         raise not_implemented(f"this query as DuckDB's SQL ({said})") from None
-    if [one.type.name for one in found] not in ([kind] for kind in STATEMENTS):
+    if [one.type.name for one in statements] not in ([kind] for kind in STATEMENTS):
         raise invalid_query("Syntax error: the query is more than one statement")
 
 
 def _columns(reads: Iterable[Document]) -> Columns:
-    found: dict[str, set[str]] = {}
+    kinds_of: dict[str, set[str]] = {}
     for document in reads:
         for one in document["schema"]["fields"]:
-            found.setdefault(one["name"].lower(), set()).add(one["type"])
-    return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+            kinds_of.setdefault(one["name"].lower(), set()).add(one["type"])
+    return {name: kinds.pop() for name, kinds in kinds_of.items() if len(kinds) == 1}
 
 
 def name_columns(tree: Any) -> None:

@@ -24,7 +24,7 @@ def _same(item: Any) -> Any:
 
 
 def page_of(
-    found: Sequence[Item],
+    items: Sequence[Item],
     call: Call,
     most: int = 1000,
     look_up: Callable[[Item], Json | None] = _same,
@@ -38,7 +38,7 @@ def page_of(
     token = call.query.get("pageToken") or "0"
     if (start := whole(token)) is None:
         raise invalid(f"Invalid value for pageToken: {token[:80]!r} is not a whole number")
-    there = (item for each in found[start : start + size] if (item := look_up(each)))
+    there = (item for each in items[start : start + size] if (item := look_up(each)))
     chosen = list(fit(there))
     after = start + len(chosen)
-    return chosen, {"nextPageToken": str(after)} if chosen and after < len(found) else {}
+    return chosen, {"nextPageToken": str(after)} if chosen and after < len(items) else {}

@@ -148,20 +148,20 @@ class AutoMl:
         below, hidden = f"{job.id}/{name}", self.engine.hidden
         text = job_files.read(self._folder, below, most=LARGEST, hidden=hidden)
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError):
             raise EngineError(f"the training has left no {name} that can be read") from None
-        return dict(found)
+        return dict(content)
 
 
 def render(document: Json, job: Job) -> Json:
     """Return a pipeline as the service tells it, without its state."""
-    found = {key: value for key, value in document.items() if key not in ("job", "automl")}
+    rendered = {key: value for key, value in document.items() if key not in ("job", "automl")}
     if job.ended and job.started:
         scale = automl_inputs.SECONDS_PER_NODE_HOUR[document["trainingTaskDefinition"]]
         hours = (job.ended - job.started) / scale
-        found["trainingTaskMetadata"] = {"costMilliNodeHours": str(round(1000 * hours))}
-    return found
+        rendered["trainingTaskMetadata"] = {"costMilliNodeHours": str(round(1000 * hours))}
+    return rendered
 
 
 def _own(folder: Path) -> Path:

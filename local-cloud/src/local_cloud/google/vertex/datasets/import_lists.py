@@ -71,7 +71,7 @@ def _picture(line: bytes, where: str) -> Json:
         marks: list[Any] = given.get("classificationAnnotations") or ([one] if one else [])
         own = given.get("dataItemResourceLabels", {})
         labels = {str(key): str(value) for key, value in own.items()}
-        found = {
+        picture = {
             "uri": str(given["imageGcsUri"]),
             "classes": [str(mark["displayName"]) for mark in marks],
         }
@@ -83,4 +83,4 @@ def _picture(line: bytes, where: str) -> Json:
         ) from None
     use = labels.get(USE, "")
     require(use.lower() in ("", *USES), f"{where}: {USE} is {use!r}")
-    return found | {"labels": labels | ({USE: USES[use.lower()]} if use else {})}
+    return picture | {"labels": labels | ({USE: USES[use.lower()]} if use else {})}

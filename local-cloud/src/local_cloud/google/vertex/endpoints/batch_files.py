@@ -46,15 +46,15 @@ def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
 
     Raise EngineError if one names nothing.
     """
-    found = []
+    paths = []
     for uri in uris:
         bucket, _, pattern = uri.removeprefix("gs://").partition("/")
         prefix = pattern.split("*")[0]
         names = [name for name in objects.names(bucket, prefix) if matches(name, pattern)]
         if not names:
             raise EngineError(f"There are no files at {uri}.")
-        found += [objects.get(bucket, name).path for name in names]
-    return found
+        paths += [objects.get(bucket, name).path for name in names]
+    return paths
 
 
 def count(paths: Iterable[Path], kind: str) -> int:

@@ -101,15 +101,15 @@ async def explain(instance: Any, spec: Json, ask: Ask) -> Json:
     return {"attributions": [attribution]}
 
 
-def of_map(found: Json) -> Json:
+def of_map(explained: Json) -> Json:
     """Return the Explanation of a picture, whose model has explained the regions of a grid."""
     attribution = {
-        "baselineOutputValue": found["baseline"],
-        "instanceOutputValue": found["prediction"],
-        "featureAttributions": {"content": found["attributions"]},
+        "baselineOutputValue": explained["baseline"],
+        "instanceOutputValue": explained["prediction"],
+        "featureAttributions": {"content": explained["attributions"]},
         "outputName": "confidences",
-        "outputIndex": [found["place"]],
-        "outputDisplayName": found["displayName"],
+        "outputIndex": [explained["place"]],
+        "outputDisplayName": explained["displayName"],
     }
     return {"attributions": [attribution]}
 

@@ -198,7 +198,7 @@ def _name_experiment(spec: Json) -> dict[str, str]:
 def _cluster(cluster: dict[str, list[str]], pool: int, index: int, *, spec: Json) -> dict[str, str]:
     """CLUSTER_SPEC, and TF_CONFIG for a job of several replicas: Distributed training."""
     task = {"type": f"workerpool{pool}", "index": index}
-    found = {
+    variables = {
         "CLUSTER_SPEC": {
             "cluster": cluster,
             "environment": "cloud",
@@ -210,13 +210,13 @@ def _cluster(cluster: dict[str, list[str]], pool: int, index: int, *, spec: Json
         # An evaluator is told its own role, but the cluster does not list it.
         listed = {ROLES[int(name[-1])]: hosts for name, hosts in cluster.items()}
         listed.pop("evaluator", None)
-        found["TF_CONFIG"] = {
+        variables["TF_CONFIG"] = {
             "cluster": listed,
             "environment": "cloud",
             "task": {"type": ROLES[pool], "index": index},
             "job": {},
         }
-    return {name: json.dumps(value) for name, value in found.items()}
+    return {name: json.dumps(value) for name, value in variables.items()}
 
 
 def _gpus(

@@ -68,8 +68,8 @@ class TrackedJobs:
             ("experimentRun", "system.ExperimentRun"),
         ):
             if field in spec:
-                found = self.metadata.contexts.get(number_project(spec[field])).get("schemaTitle")
-                require(found == title, f"jobSpec.{field}: {spec[field]} is no {title}")
+                schema = self.metadata.contexts.get(number_project(spec[field])).get("schemaTitle")
+                require(schema == title, f"jobSpec.{field}: {spec[field]} is no {title}")
 
     def begin(self, job: Json) -> None:
         """Give a job of an experiment but of no run a run, named by the job's id."""

@@ -97,10 +97,10 @@ def resolve(words: Sequence[str], given: Json, own: Mapping[str, str]) -> list[s
 
     given: the executor input of the task. own: what OWN lists.
     """
-    found: list[str] = []
+    command: list[str] = []
     for word in words:
-        found += [fill(one, given, own) for one in _structures(word, given)]
-    return found
+        command += [fill(one, given, own) for one in _structures(word, given)]
+    return command
 
 
 def fill(text: str, given: Json, own: Mapping[str, str]) -> str:

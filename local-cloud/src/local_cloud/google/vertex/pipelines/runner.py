@@ -191,8 +191,8 @@ class PipelineRunner:
         around, _, name = task.path.rpartition(".")
         scope = self.tasks.get(around)
         assert scope
-        found: Json = self.spec.component(scope.component)["dag"]["tasks"][name]
-        return found
+        specified: Json = self.spec.component(scope.component)["dag"]["tasks"][name]
+        return specified
 
     async def _take_up(self, task: Task) -> None:
         """Read what a task has written."""
@@ -244,8 +244,8 @@ class PipelineRunner:
 
     def _inside(self, scope: Task) -> dict[str, Task]:
         names = self.spec.component(scope.component)["dag"]["tasks"]
-        found = {name: self.tasks.get(below(scope.path, name)) for name in names}
-        return {name: task for name, task in found.items() if task}
+        tasks = {name: self.tasks.get(below(scope.path, name)) for name in names}
+        return {name: task for name, task in tasks.items() if task}
 
     async def _turn(self, loop: Task, wanted: Json) -> None:
         """Start the rounds of a loop, as many side by side as it allows."""
@@ -370,12 +370,12 @@ class PipelineRunner:
 
     def _status(self, task: Task) -> Json:
         """Return what a task at the exit is told about one that it waits for."""
-        found = {
+        status = {
             "state": task.state,
             "pipelineJobResourceName": self.job["name"],
             "pipelineTaskName": task.name,
         }
-        return found | ({"error": {"code": 9, "message": task.error}} if task.error else {})
+        return status | ({"error": {"code": 9, "message": task.error}} if task.error else {})
 
     def _begin(self, task: Task, wanted: Json | None = None) -> None:
         """Begin a task whose inputs are there."""

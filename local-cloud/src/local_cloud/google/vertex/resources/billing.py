@@ -51,9 +51,9 @@ def of_automl(name: str, is_image: bool, scale: float) -> RentedResource:
 
 def of_deployed(kind: str, owner: str, deployed: Json) -> RentedResource:
     """Return the machine of each replica of a model on an endpoint, or in a batch prediction."""
-    found = deployed.get("dedicatedResources", {}).get("machineSpec", {})
+    spec = deployed.get("dedicatedResources", {}).get("machineSpec", {})
     spot = bool(deployed.get("dedicatedResources", {}).get("spot"))
-    return RentedResource(CLOUD, kind, owner, (_machines(found, 1),), spot=spot)
+    return RentedResource(CLOUD, kind, owner, (_machines(spec, 1),), spot=spot)
 
 
 def _machines(spec: Json, count: int) -> Machines:

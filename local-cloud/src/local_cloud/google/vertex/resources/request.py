@@ -93,8 +93,8 @@ def _counts(series: str, machine: str) -> tuple[int, ...]:
         return COUNTS
     if series == "g2":
         return (OF_G2.get(machine.rpartition("-")[2], 1),)
-    found = BUILT_IN.fullmatch(machine)
-    return (int(found[1]),) if found else ()
+    match = BUILT_IN.fullmatch(machine)
+    return (int(match[1]),) if match else ()
 
 
 def _check_pool(where: str, place: int, pool: Json) -> None:

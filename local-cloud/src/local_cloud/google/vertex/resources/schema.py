@@ -84,8 +84,8 @@ def parse_message(
         raise ApiError("INVALID_ARGUMENT", f"{field}: required")
     for inner, each, place in _walk(kind, message, where):
         limits.check(inner, each, place)
-    found: Json = json_format.MessageToDict(message)
-    return {name: value for name, value in found.items() if name not in output_only}
+    canonical: Json = json_format.MessageToDict(message)
+    return {name: value for name, value in canonical.items() if name not in output_only}
 
 
 def _find_missing(kind: Any, message: Any, where: str) -> Iterator[str]:
@@ -165,18 +165,18 @@ def with_text_args(spec: Any) -> Any:
         return [with_text_args(item) for item in spec]
     if not isinstance(spec, dict):
         return spec
-    found = {name: with_text_args(value) for name, value in spec.items()}
-    if isinstance(args := found.get("args"), list):
-        found["args"] = [f"{arg:.15g}" if isinstance(arg, float) else arg for arg in args]
-    return found
+    inputs = {name: with_text_args(value) for name, value in spec.items()}
+    if isinstance(args := inputs.get("args"), list):
+        inputs["args"] = [f"{arg:.15g}" if isinstance(arg, float) else arg for arg in args]
+    return inputs
 
 
 def snake_case(kind: Any, resource: Json) -> Json:
     """Return the same resource with the proto's own field names."""
     message = kind.pb()()
     json_format.ParseDict(resource, message)
-    found: Json = json_format.MessageToDict(message, preserving_proto_field_name=True)
-    return found
+    converted: Json = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    return converted
 
 
 def require(fulfilled: object, message: str) -> None:

@@ -72,16 +72,16 @@ class Points:
     def add(self, series: Json, points: list[Json]) -> None:
         """Record points of one series, inside the caller's transaction."""
         name, field = series["name"], FIELD[series["valueType"]]
-        found = series.get("metadata", {})
+        metadata = series.get("metadata", {})
         for point in points:
             require(field in point, f"timeSeriesData[].values[].{field}: required in {name}")
             point.setdefault("wallTime", timestamp(time.time()))
             step = int(point.get("step", 0))
             self.records.put(KIND, f"{name}/{_place(step)}", point)
-            if step >= int(found.get("maxStep", step)):
-                found["maxStep"] = str(step)
-            found["maxWallTime"] = max(found.get("maxWallTime", ""), point["wallTime"])
-        series |= {"metadata": found, "updateTime": timestamp(time.time())}
+            if step >= int(metadata.get("maxStep", step)):
+                metadata["maxStep"] = str(step)
+            metadata["maxWallTime"] = max(metadata.get("maxWallTime", ""), point["wallTime"])
+        series |= {"metadata": metadata, "updateTime": timestamp(time.time())}
         self.records.put(self.series.kind, name, series)
 
     def read(self, name: str, query: dict[str, str]) -> Json:
@@ -96,13 +96,13 @@ class Points:
     def read_many(self, board: str, names: list[str]) -> Json:
         """tensorboards/ID:batchRead."""
         require(names, "timeSeries: required")
-        found = []
+        series = []
         for name in map(documents.number_project, names):
             require(
                 name.startswith(f"{board}/experiments/"), f"{name!r} is no time series of {board}"
             )
-            found.append(self._data(self.series.get(name), 0, PAGE_BYTES // len(names)))
-        return {"timeSeriesData": found}
+            series.append(self._data(self.series.get(name), 0, PAGE_BYTES // len(names)))
+        return {"timeSeriesData": series}
 
     def _data(self, series: Json, most: int, room: int) -> Json:
         """Return all of a series' points, or so many.
@@ -131,13 +131,13 @@ class Points:
 
     def _read_within(self, names: Sequence[str], room: int) -> list[Json] | None:
         """Return these points; None if they have more bytes, unless there is only one."""
-        found = []
+        points = []
         for point in self._points(names):
             room -= len(json.dumps(point))
             if room < 0 and len(names) > 1:
                 return None
-            found.append(point)
-        return found
+            points.append(point)
+        return points
 
     def export(self, name: str, body: Json) -> Json:
         """timeSeries/ID:exportTensorboardTimeSeries: every point, in pages, by step."""

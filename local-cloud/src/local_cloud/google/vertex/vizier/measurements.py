@@ -118,7 +118,7 @@ def _curve(trial: Json, config: StudyConfig) -> Curve:
     rule = next(iter(config.spec[name] for name in config.spec if name.endswith("StoppingSpec")))
     at = seconds if rule.get("useElapsedDuration") else step
     return [
-        (at(one), found[config.metric])
+        (at(one), measured[config.metric])
         for one in trial.get("measurements", [])
-        if config.metric in (found := values(one))
+        if config.metric in (measured := values(one))
     ]

@@ -19,11 +19,11 @@ def read_contexts(request: Json, config: StudyConfig, count: int) -> list[dict[s
         len(contexts) in (0, count),
         f"contexts: {len(contexts)}; give none, or {count} as suggestionCount says",
     )
-    found = [
+    per_suggestion = [
         config.read_values(context.get("parameters", []), f"contexts[{place}]")
         for place, context in enumerate(contexts)
     ]
-    return found or [{} for _ in range(count)]
+    return per_suggestion or [{} for _ in range(count)]
 
 
 def agree(trial: Json, fixed: Mapping[str, Value], config: StudyConfig) -> bool:

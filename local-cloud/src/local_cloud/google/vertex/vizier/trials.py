@@ -57,8 +57,8 @@ class Trials:
     def page(self, study: str, query: dict[str, str]) -> Json:
         """Return one page of a study's trials."""
         self._studies.get(study)
-        found, token = documents.paginate(self.all(study), query)
-        return {"trials": found, "nextPageToken": token}
+        trials, token = documents.paginate(self.all(study), query)
+        return {"trials": trials, "nextPageToken": token}
 
     def optimal(self, study: str) -> Json:
         """trials:listOptimalTrials: the best one, or the Pareto-optimal ones."""
@@ -103,17 +103,19 @@ class Trials:
         require(client, "clientId: required")
         config = StudyConfig.of(self._studies.get(study))
         contexts = suggestions.read_contexts(request, config, count)
-        begun, found = timestamp(time.time()), list[Json]()
+        begun, suggested = timestamp(time.time()), list[Json]()
         with self._asked:
             for fixed in contexts:
-                trial = self._find_unfinished(study, client, fixed, config=config, found=found)
+                trial = self._find_unfinished(
+                    study, client, fixed, config=config, suggested=suggested
+                )
                 trial = trial or self._new(study, client, fixed, config=config)
                 if trial is None:
                     break
-                found.append(trial)
+                suggested.append(trial)
         response = {
             "@type": f"{documents.TYPES}SuggestTrialsResponse",
-            "trials": found,
+            "trials": suggested,
             "studyState": self._studies.get(study)["state"],
             "startTime": begun,
             "endTime": timestamp(time.time()),
@@ -127,10 +129,10 @@ class Trials:
         )
 
     def _find_unfinished(
-        self, study: str, client: str, fixed: Json, *, config: StudyConfig, found: list[Json]
+        self, study: str, client: str, fixed: Json, *, config: StudyConfig, suggested: list[Json]
     ) -> Json | None:
         """Return a trial that the client has not completed, or one that waits for a client."""
-        taken = [trial["name"] for trial in found]
+        taken = [trial["name"] for trial in suggested]
         left = [trial for trial in self.all(study) if trial["name"] not in taken]
         for trial in left:
             mine = trial["state"] == "ACTIVE" and trial.get("clientId") == client

@@ -174,8 +174,8 @@ def refusals(what: str) -> Iterator[None]:
 def _role(named: str | None, region: str) -> str:
     from sagemaker.core.helper.session_helper import get_execution_role
 
-    if found := named or os.environ.get("LESSON_ROLE"):
-        return found
+    if role := named or os.environ.get("LESSON_ROLE"):
+        return role
     try:
         with refusals("looking for a role"):
             own: str = get_execution_role(_sagemaker(region))

@@ -137,14 +137,14 @@ def refusals(what: str) -> Iterator[None]:
 
 def project_in_use(named: str | None) -> str:
     """Return the project: as named, else of GOOGLE_CLOUD_PROJECT, else of the credentials."""
-    found = named or os.environ.get("GOOGLE_CLOUD_PROJECT")
+    project = named or os.environ.get("GOOGLE_CLOUD_PROJECT")
     if target() == "cloud":
-        found = found or _project_of_credentials()
-    if not found:
+        project = project or _project_of_credentials()
+    if not project:
         raise LessonError(
             "no project is known; name it, connect(project=...), or set GOOGLE_CLOUD_PROJECT"
         )
-    return found
+    return project
 
 
 def _project_of_credentials() -> str | None:

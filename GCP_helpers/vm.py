@@ -187,9 +187,9 @@ def insert(url: str, json: Mapping[str, Any]) -> None:
     import google.auth
     from google.auth.transport.requests import AuthorizedSession
 
-    found, _ = google.auth.default(scopes=[SCOPE])
+    credentials, _ = google.auth.default(scopes=[SCOPE])
     session: Any = AuthorizedSession
-    answer = session(found).post(url, json=json)
+    answer = session(credentials).post(url, json=json)
     if not answer.ok:
         raise LessonError(f"Compute Engine answered {answer.status_code}, {answer.text.strip()}")
 

@@ -134,8 +134,8 @@ def table(baselines: Sequence[Baseline]) -> pd.DataFrame:
         )
         for each in _best_first(baselines)
     }
-    found = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS))
-    return found.astype({"seconds": float, "cost": float}).round(3)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS))
+    return frame.astype({"seconds": float, "cost": float}).round(3)
 
 
 def _best_first(baselines: Sequence[Baseline]) -> list[Baseline]:

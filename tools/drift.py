@@ -100,14 +100,14 @@ def find_moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tupl
 def read_report(report: str) -> tuple[int, list[Broken]]:
     """Return how many tests ran, and which of them failed, according to pytest's JUnit report."""
     cases = list(ET.fromstring(report).iter("testcase"))
-    found = []
+    broken_tests = []
     for case in cases:
         problem = case.find("failure")
         problem = case.find("error") if problem is None else problem
         if problem is not None:
             first = problem.get("message", "").strip().partition("\n")[0]
-            found.append(Broken(f"{case.get('classname')}::{case.get('name')}", first[:160]))
-    return len(cases), found
+            broken_tests.append(Broken(f"{case.get('classname')}::{case.get('name')}", first[:160]))
+    return len(cases), broken_tests
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
@@ -146,7 +146,7 @@ def run_tests(python: Path, tests: list[str], folder: Path) -> str:
 
 def compare_fields(python: Path) -> str:
     """Return which rules on the fields of Vertex AI the newest SDK no longer documents, or adds."""
-    command = [python, "-m", "tools.vertex_fields", "--compare"]
+    command = [str(python), "-m", "tools.vertex_fields", "--compare"]
     done = subprocess.run(
         command, cwd=environment.LOCAL_CLOUD, capture_output=True, text=True, check=False
     )
@@ -171,8 +171,11 @@ def main() -> int:
     except environment.SetupError as problem:
         print(f"make: {problem}")
         return 1
-    found = [read_report(report) for report in reports]
-    count, failures = sum(number for number, _ in found), [one for _, some in found for one in some]
+    results = [read_report(report) for report in reports]
+    count, failures = (
+        sum(number for number, _ in results),
+        [one for _, some in results for one in some],
+    )
     print()
     print(table([("package", "locked", "newest"), *changes]) if changes else "No version moved.")
     print(f"\n{count} tests ran with these, {len(failures)} failed.")

@@ -165,10 +165,10 @@ def input_fn(body: str | bytes, content_type: str = JSON) -> Any:
             return [[_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text)) if row]
         if kind == LINES:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
-        found = json.loads(text)
+        payload = json.loads(text)
     except (ValueError, csv.Error, RecursionError) as problem:
         raise BadRequest(f"the body is not {kind}: {problem}") from None
-    return found.get("instances") if isinstance(found, dict) else found
+    return payload.get("instances") if isinstance(payload, dict) else payload
 
 
 def _cell(text: str) -> float | str | None:
@@ -180,8 +180,8 @@ def _cell(text: str) -> float | str | None:
 
 def predict_fn(instances: Any, model: Predictor) -> list[float]:
     """Return the probability of class 1 for each instance."""
-    found: list[float] = model.probabilities(model.rows(instances)).tolist()
-    return found
+    probabilities: list[float] = model.probabilities(model.rows(instances)).tolist()
+    return probabilities
 
 
 def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]:
@@ -232,16 +232,16 @@ class Batcher:
         loop, compute = asyncio.get_running_loop(), self.model.probabilities
         try:
             if len(whole) <= self.model.quick:
-                found = compute(whole)
+                computed = compute(whole)
             else:  # the health check is answered meanwhile
-                found = await loop.run_in_executor(self.thread, compute, whole)
+                computed = await loop.run_in_executor(self.thread, compute, whole)
         except (MemoryError, RuntimeError) as problem:
             why = f"the model failed on this or another request: {problem!r}"
             for _, answer in batch:
                 if not answer.done():  # its client may be gone
                     answer.set_exception(BadRequest(why, [], 500))
             return
-        probabilities, start = found.tolist(), 0
+        probabilities, start = computed.tolist(), 0
         for rows, answer in batch:
             if not answer.done():
                 answer.set_result(probabilities[start : start + len(rows)])

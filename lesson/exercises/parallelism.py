@@ -141,9 +141,9 @@ def _judge_records(way: Callable[..., Any]) -> str:
         (_record(800, 0, 0), "alone", "one replica has all the rows and the whole network"),
     )
     for replicas, right, why in cases:
-        found = call(way, replicas)
-        if found != right:
-            return f"{why}: that is {right!r}, and your function returns {found!r}."
+        answered = call(way, replicas)
+        if answered != right:
+            return f"{why}: that is {right!r}, and your function returns {answered!r}."
     return ""
 
 

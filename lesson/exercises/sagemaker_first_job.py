@@ -58,17 +58,17 @@ def _judge_loss_regex(answer: str, lines: Sequence[str]) -> str:
         return f"this is not a regular expression: {problem}."
     if re.search(r"[*+}][^()]*\)+[*+{]", answer):
         return "a repetition of a repetition may take for ever; repeat one thing only."
-    found = [match for line in lines for match in pattern.finditer(line)]
+    matches = [match for line in lines for match in pattern.finditer(line)]
     if pattern.groups == 0:
         return "put parentheses around the part that is the number."
-    if not found:
+    if not matches:
         return "nothing in the log matches; print lines_of(first) and compare letter by letter."
-    values = [_number(match[1]) for match in found]
+    values = [_number(match[1]) for match in matches]
     if None in values:
-        return f"the group in parentheses reads {found[values.index(None)][1]!r}: no number."
-    if len(found) > 1:
-        return f"{len(found)} places match, the lines of the epochs among them: make it narrower."
-    if "validation:loss" not in found[0].string:
+        return f"the group in parentheses reads {matches[values.index(None)][1]!r}: no number."
+    if len(matches) > 1:
+        return f"{len(matches)} places match, the lines of the epochs among them: make it narrower."
+    if "validation:loss" not in matches[0].string:
         return "this reads another number of the log."
     return ""
 

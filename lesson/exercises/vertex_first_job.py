@@ -59,14 +59,14 @@ right_class = Exercise(
 
 
 def _judge_failed_filter(answer: str) -> str:
-    found = re.fullmatch(r"""\s*state\s*=\s*(["']?)(\w+)\1\s*""", answer)
-    if found is None:
+    match = re.fullmatch(r"""\s*state\s*=\s*(["']?)(\w+)\1\s*""", answer)
+    if match is None:
         return 'write it as the filter above, state="...", with another state.'
-    if found[2] == "JOB_STATE_FAILED":
+    if match[2] == "JOB_STATE_FAILED":
         return ""
-    if found[2] == "PIPELINE_STATE_FAILED":
+    if match[2] == "PIPELINE_STATE_FAILED":
         return "a training pipeline has this state; these are custom jobs."
-    if found[2].upper() == "FAILED":
+    if match[2].upper() == "FAILED":
         return "write the state's whole name, as job.state.name does."
     return "the table above has the state of a job that ended with an error."
 

@@ -87,8 +87,10 @@ request = Exercise(
 
 
 def _judge_nodes(documents: Any) -> str:
-    found = documents if isinstance(documents, list) else []
-    jobs = [each for each in found if isinstance(each, Mapping) and each.get("kind") == "TrainJob"]
+    objects = documents if isinstance(documents, list) else []
+    jobs = [
+        each for each in objects if isinstance(each, Mapping) and each.get("kind") == "TrainJob"
+    ]
     if not jobs:
         return "the answer is what documents(path) returns, of a manifest of the kind TrainJob."
     trainer = jobs[0].get("spec", {}).get("trainer", {})

@@ -130,9 +130,9 @@ def lock() -> str:
 
 def find_locked(package: str) -> str:
     """Return a package with its version in the lock, as `torch==2.13.0`."""
-    found = re.search(rf"^{re.escape(package)}==\S+", lock(), re.MULTILINE)
-    assert found, package
-    return found.group()
+    match = re.search(rf"^{re.escape(package)}==\S+", lock(), re.MULTILINE)
+    assert match, package
+    return match.group()
 
 
 def pack() -> bytes:

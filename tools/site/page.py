@@ -110,15 +110,15 @@ class PageNodes:
 
     def _tabs(self, div: Div) -> list[nodes.Element]:
         """Return tabs as folded boxes, one below the other: they need no script."""
-        found: list[nodes.Element] = []
+        boxes: list[nodes.Element] = []
         for block in div.children:
             if isinstance(block, Heading):
-                found.append(admonition(block.text, folded=True))
-                found[-1]["ids"].append(self.names[block.line])
-                found[-1]["classes"] += ["box", "tab"]
-            elif found:
-                self.fill(found[-1], [block])
-        return found
+                boxes.append(admonition(block.text, folded=True))
+                boxes[-1]["ids"].append(self.names[block.line])
+                boxes[-1]["classes"] += ["box", "tab"]
+            elif boxes:
+                self.fill(boxes[-1], [block])
+        return boxes
 
 
 def first_heading(div: Div) -> tuple[Heading | None, list[Block]]:

@@ -20,8 +20,8 @@ def choose_backend() -> None:
     """Set what Keras and its backend read when they are imported, unless it is set."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # steps this small are faster on one thread
     if "KERAS_BACKEND" not in os.environ:  # its default, TensorFlow, may not be installed
-        found = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
-        os.environ["KERAS_BACKEND"] = found[0] if found else "tensorflow"
+        backends = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
+        os.environ["KERAS_BACKEND"] = backends[0] if backends else "tensorflow"
 
 
 def whole(text: str) -> int:

@@ -91,7 +91,7 @@ class Notebooks:
         }
         with self.records.transaction():
             self.records.put(KIND, name, notebook)
-            self.tags.make(_arn(name), tags)
+            self.tags.create(_arn(name), tags)
             self._rent(notebook)
         return {"NotebookInstanceArn": _arn(name)}
 

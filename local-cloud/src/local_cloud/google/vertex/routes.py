@@ -69,7 +69,7 @@ def tuning(parts: Parts) -> list[Resource]:
             await jobs.studies.wait_for_change(study, HOLD_SECONDS)
 
     async def create(call: Call) -> Json:
-        return jobs.begin(await asyncio.to_thread(jobs.check, call.parent, call.body))
+        return jobs.submit(await asyncio.to_thread(jobs.check, call.parent, call.body))
 
     collection, proto = "hyperparameterTuningJobs", HyperparameterTuningJob
     return [_jobs(collection, proto, jobs, make=create, show=jobs.render, change=change)]
@@ -99,7 +99,7 @@ def pipelines(parts: Parts) -> list[Resource]:
 
     async def create(call: Call) -> Json:
         checked = await asyncio.to_thread(jobs.check, call.parent, call.body)
-        return jobs.begin(call.parent, checked, call.query.get("pipelineJobId", ""))
+        return jobs.submit(call.parent, checked, call.query.get("pipelineJobId", ""))
 
     methods: dict[str, Method] = {
         "create": create,

@@ -58,7 +58,9 @@ def _own(boards: Tensorboards, kind: Collection) -> dict[str, Method]:
     """Return what experiments, runs and time series do in their own way, all alike."""
 
     def create(call: Call) -> Json:
-        return boards.add(kind, call.parent, body=call.body, chosen=id_in_query(kind, call))
+        return boards.create_child(
+            kind, call.parent, body=call.body, chosen=id_in_query(kind, call)
+        )
 
     def list_all(call: Call) -> Json:
         boards.above(kind).get(call.parent)

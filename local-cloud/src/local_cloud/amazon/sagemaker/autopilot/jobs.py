@@ -115,7 +115,7 @@ class Autopilot:
         job = f"{name}-t1-1-{secrets.token_hex(4)}"
         with self.records.transaction():
             self.records.put(AUTOPILOT, name, {"request": request, "job": job})
-            self.training.tags.make(_arn(name), [*tags])
+            self.training.tags.create(_arn(name), [*tags])
             self.training.queue(_training_request(job, request), [], autopilot=_arn(name))
         return {"AutoMLJobArn": _arn(name)}
 

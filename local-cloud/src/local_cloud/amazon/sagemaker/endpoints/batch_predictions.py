@@ -102,7 +102,7 @@ class BatchPredictions:
                 )
             self.records.put(KIND, name, document)
             self.records.put(FACTS, made, facts)
-            self.tags.make(document["TransformJobArn"], request.get("Tags", []))
+            self.tags.create(document["TransformJobArn"], request.get("Tags", []))
             self.lineage.begin(tracked_jobs.job(document))
             count = request["TransformResources"]["InstanceCount"]
             machine = billing.of_instances("transform job", name, request["TransformResources"])

@@ -78,7 +78,7 @@ class EndpointConfigs:
                     "Cannot create already existing endpoint configuration"
                     f' "{config["EndpointConfigArn"]}".'
                 )
-            self.tags.make(config["EndpointConfigArn"], request.pop("Tags", []))
+            self.tags.create(config["EndpointConfigArn"], request.pop("Tags", []))
             self.records.put(KIND, name, request | config | {"CreationTime": time.time()})
         return config
 

@@ -49,7 +49,7 @@ class Endpoints:
         with self.records.transaction():
             if self._is_taken(name):
                 raise invalid(f'Cannot create already existing endpoint "{answer["EndpointArn"]}".')
-            self.tags.make(answer["EndpointArn"], request.get("Tags", []))
+            self.tags.create(answer["EndpointArn"], request.get("Tags", []))
             document = {
                 NAME: name,
                 **answer,

@@ -81,7 +81,7 @@ class Training:
         document |= {"autopilot": autopilot} if autopilot else {}
         with self.records.transaction():
             self.records.put(KIND, name, document)
-            self.tags.make(_arn(name), list(tags))
+            self.tags.create(_arn(name), list(tags))
             self.lineage.begin(tracked_jobs.job(_arn(name), request))
             try:
                 machines = billing.of_job(request, tuning, autopilot)

@@ -50,7 +50,7 @@ class Models:
         with self.records.transaction():
             if self.records.get(KIND, name):
                 raise invalid(f'Cannot create already existing model "{answer["ModelArn"]}".')
-            self.tags.make(answer["ModelArn"], request.pop("Tags", []))
+            self.tags.create(answer["ModelArn"], request.pop("Tags", []))
             kept = {field: value for field, value in request.items() if value != {}}
             self.records.put(KIND, name, kept | answer | {"CreationTime": time.time()})
         return answer

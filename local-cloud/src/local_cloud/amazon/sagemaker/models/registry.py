@@ -72,7 +72,7 @@ class ModelRegistry:
         with self.records.transaction():
             if self.records.get(GROUP, name):
                 raise invalid(f"Model Package Group already exists: {arn(f'{GROUP}/{name}')}")
-            self.tags.make(answer["ModelPackageGroupArn"], request.pop("Tags", []))
+            self.tags.create(answer["ModelPackageGroupArn"], request.pop("Tags", []))
             document = {
                 **request,
                 **answer,
@@ -155,7 +155,7 @@ class ModelRegistry:
             }
             self.records.put(PACKAGE, key, document)
             if GROUP_NAME not in place:
-                self.tags.make(package_arn, tags)
+                self.tags.create(package_arn, tags)
         return {"ModelPackageArn": package_arn}
 
     def _place(self, request: Json) -> tuple[str, Json]:

@@ -67,7 +67,7 @@ class Pipelines:
                     f" name ({name}) already exists."
                 )
             self.records.put(KIND, name, document)
-            self.tags.make(answer["PipelineArn"], tags)
+            self.tags.create(answer["PipelineArn"], tags)
         return answer
 
     def update(self, request: Json) -> Json:

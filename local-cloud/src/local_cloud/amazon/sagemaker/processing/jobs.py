@@ -74,7 +74,7 @@ class Processing:
         wanted = device(cluster, self.engine.gpus)
         with self.records.transaction():
             self.records.put(KIND, name, {"request": request, "note": wanted.missing})
-            self.tags.make(_arn(name), list(tags))
+            self.tags.create(_arn(name), list(tags))
             self.lineage.begin(tracked_jobs.job(_arn(name), request))
             try:
                 count, machines = cluster["InstanceCount"], billing.of_processing(request)

@@ -81,7 +81,7 @@ class Entities:
                     f"{self.kind.word} names must be unique within an AWS account and region."
                     f" {self.kind.word} with name ({key}) already exists."
                 )
-            self.tags.make(self.arn(key), tags)
+            self.tags.create(self.arn(key), tags)
             document = request | made | times | {"CreatedBy": CALLER}
             self.records.put(self.kind.resource, key.lower(), document)
         return made

@@ -23,7 +23,7 @@ class Tags:
         """Keep them as documents in the records."""
         self.records = records
 
-    def make(self, arn: str, tags: list[Json]) -> None:
+    def create(self, arn: str, tags: list[Json]) -> None:
         """Record a new resource, with its tags.
 
         The words on a key that is given twice were observed: aws/sagemaker-python-sdk#3608 (2023).

@@ -74,8 +74,8 @@ class Tuning:
             )
         with self.records.transaction():
             self.records.put(TUNING, name, params)
-            self.training.tags.make(_arn(name), params.get("Tags", []))
-            self.studies.begin(DIALECT, name, spec)
+            self.training.tags.create(_arn(name), params.get("Tags", []))
+            self.studies.submit(DIALECT, name, spec)
         return {"HyperParameterTuningJobArn": _arn(name)}
 
     def describe(self, params: Json) -> Json:

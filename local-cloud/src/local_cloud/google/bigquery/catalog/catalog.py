@@ -89,9 +89,9 @@ class Catalog:
     def put_dataset(self, project: str, dataset: str, document: Document, *, new: bool) -> None:
         """Make it, or write the document of the one that there is. Raises Problem."""
         with self.database.transaction() as cursor:
-            self.make_dataset(cursor, project, dataset, document=document, new=new)
+            self.create_dataset(cursor, project, dataset, document=document, new=new)
 
-    def make_dataset(
+    def create_dataset(
         self,
         cursor: Cursor,
         project: str,

@@ -81,7 +81,7 @@ class Writer:
         there = [name for name, _ in self.catalog.datasets(project)]
         if HIDDEN not in there:
             document = {"location": "US", "creationTime": now(), "lastModifiedTime": now()}
-            self.catalog.make_dataset(cursor, project, HIDDEN, document=document, new=True)
+            self.catalog.create_dataset(cursor, project, HIDDEN, document=document, new=True)
 
     def _place(
         self,

@@ -54,7 +54,7 @@ class Jobs:
         self._looked = -3600.0  # for results to remove
         self._end_unfinished()
 
-    def new(
+    def create(
         self,
         project: str,
         configuration: Document,

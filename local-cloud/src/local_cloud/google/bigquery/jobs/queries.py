@@ -63,7 +63,7 @@ class Queries:
                 return self._dry(project, configuration, request)
         handler = media or self._handlers[kind]
         reference = inner(body, "jobReference")
-        return self._jobs.new(project, configuration, reference, user=USER, handler=handler)
+        return self._jobs.create(project, configuration, reference, user=USER, handler=handler)
 
     def _dry(self, project: str, configuration: Document, request: Request) -> Document:
         with self._database.cursor() as cursor:

@@ -157,7 +157,7 @@ class _Experiment:
         self.store = f"{parent}/metadataStores/default"
         with tracking.records.transaction():
             if not tracking.records.get(self.boards.experiments.kind, self.name):
-                self.boards.add(
+                self.boards.create_child(
                     self.boards.experiments, board, body={"displayName": display}, chosen=self.id
                 )
             self._context(parent, display)
@@ -182,12 +182,12 @@ class _Experiment:
         run = f"{self.name}/runs/{run_id}"
         with self.tracking.records.transaction():
             if not self.tracking.records.get(self.boards.runs.kind, run):
-                self.boards.add(
+                self.boards.create_child(
                     self.boards.runs, self.name, body={"displayName": folder}, chosen=run_id
                 )
             known = {one["displayName"]: one for one in self.boards.series.children(run)}
             wanted = {"displayName": tag, "valueType": "SCALAR", "pluginName": "scalars"}
-            series = known.get(tag) or self.boards.add(
+            series = known.get(tag) or self.boards.create_child(
                 self.boards.series, run, body=wanted, chosen=""
             )
             self.boards.points.add(

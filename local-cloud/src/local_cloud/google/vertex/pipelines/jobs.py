@@ -102,9 +102,9 @@ class PipelineJobs:
 
     def create(self, parent: str, body: Json, chosen: str, *, schedule: str = "") -> Json:
         """Check, record and begin a pipeline job; returns it. schedule: whose run it is."""
-        return self.begin(parent, self.check(parent, body), chosen, schedule=schedule)
+        return self.submit(parent, self.check(parent, body), chosen, schedule=schedule)
 
-    def begin(
+    def submit(
         self,
         parent: str,
         checked: tuple[Json, PipelineSpec, Task],

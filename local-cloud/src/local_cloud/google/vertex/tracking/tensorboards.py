@@ -83,7 +83,7 @@ class Tensorboards:
         order = (self.boards, self.experiments, self.runs, self.series)
         return order[order.index(kind) - 1]
 
-    def add(self, kind: Collection, parent: str, *, body: Json, chosen: str) -> Json:
+    def create_child(self, kind: Collection, parent: str, *, body: Json, chosen: str) -> Json:
         """Make an experiment, a run or a time series in its parent."""
         with self.records.transaction():
             self.above(kind).get(parent)
@@ -111,7 +111,7 @@ class Tensorboards:
                 require(parent == experiment, f"requests[].parent: {parent!r} is not {experiment}")
             return {
                 "tensorboardRuns": [
-                    self.add(
+                    self.create_child(
                         self.runs,
                         experiment,
                         body=one.get("tensorboardRun", {}),
@@ -136,7 +136,7 @@ class Tensorboards:
                     one.get("tensorboardTimeSeries", {}),
                     one.get("tensorboardTimeSeriesId", ""),
                 )
-                made.append(self.add(self.series, run, body=wanted, chosen=chosen))
+                made.append(self.create_child(self.series, run, body=wanted, chosen=chosen))
         return {"tensorboardTimeSeries": made}
 
 

@@ -65,12 +65,12 @@ class Tuning:
         job |= {"createTime": now, "updateTime": now}
         return job, wanted
 
-    def begin(self, checked: tuple[Json, StudySpec]) -> Json:
+    def submit(self, checked: tuple[Json, StudySpec]) -> Json:
         """Record and begin a tuning job as check() returned it; returns the resource."""
         job, wanted = checked
         with self.records.transaction():
             self.records.put("vertex", job["name"], job)
-            self.studies.begin(DIALECT, job["name"], wanted)
+            self.studies.submit(DIALECT, job["name"], wanted)
         return self.render(job)
 
     def render(self, job: Json) -> Json:

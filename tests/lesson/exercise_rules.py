@@ -63,8 +63,8 @@ class ExerciseRules:
     @property
     def exercises(self) -> dict[str, Exercise]:
         """The page's exercises by name."""
-        found = vars(self.module).items()
-        return {name: value for name, value in found if isinstance(value, Exercise)}
+        names = vars(self.module).items()
+        return {name: value for name, value in names if isinstance(value, Exercise)}
 
     @pytest.fixture(autouse=True)
     def _listen(self, capsys: pytest.CaptureFixture[str]) -> None:

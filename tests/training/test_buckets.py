@@ -93,8 +93,8 @@ class Amazon:
     def times(self, prefix: str = "") -> dict[str, Any]:
         """When each object below the prefix was written, to the second."""
         listed = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix)
-        found = listed.get("Contents", [])
-        return {item["Key"].removeprefix(prefix): item["LastModified"] for item in found}
+        objects = listed.get("Contents", [])
+        return {item["Key"].removeprefix(prefix): item["LastModified"] for item in objects}
 
     def close(self) -> None:
         self.client.close()

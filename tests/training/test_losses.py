@@ -56,8 +56,8 @@ def metrics(folder: Path) -> Any:
 
 def alive(pid: int) -> bool:
     """Whether this process is there and no zombie."""
-    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
-    return bool(found.stdout.strip()) and not found.stdout.startswith("Z")
+    status = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+    return bool(status.stdout.strip()) and not status.stdout.startswith("Z")
 
 
 # Its replicas see no GPU: they take the CPU.

@@ -147,24 +147,24 @@ def as_replicas(size: int, folder: Path, work: Work, *arguments: Any) -> list[di
 
 # ---- the same network ---------------------------------------------------------------------------
 def train_shared(rank: int, size: int, networks: list[Build]) -> dict[str, Any]:
-    found = {}
+    weights = {}
     for network in networks:
         model = shared_layers.share(build(network), rank, size)
         before = outputs_of(model)
         optimizer = optimizer_of(model)
         train(model, optimizer, range(20))
-        found[network.__name__] = {
+        weights[network.__name__] = {
             "before": before,
             "after": outputs_of(model),
             "weights": shared_layers.whole(model, model.state_dict()),
             "optimizer": shared_layers.whole_optimizer(model, optimizer.state_dict()),
         }
-    return found
+    return weights
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_replicas_that_share_layers_train_the_network_of_one(size: int, tmp_path: Path) -> None:
-    found = as_replicas(size, tmp_path, train_shared, NETWORKS)
+    weights = as_replicas(size, tmp_path, train_shared, NETWORKS)
     for network in NETWORKS:
         model = build(network)
         before = outputs_of(model)
@@ -177,12 +177,12 @@ def test_replicas_that_share_layers_train_the_network_of_one(size: int, tmp_path
             "optimizer": optimizer.state_dict(),
         }
         del expected["optimizer"]["param_groups"]
-        for each in found:
+        for each in weights:
             shared = each[network.__name__]
             del shared["optimizer"]["param_groups"]
             torch.testing.assert_close(shared, expected, rtol=0, atol=1e-9)
             # What is not shared must not drift apart: it has the same bits.
-            first = found[0][network.__name__]["weights"]
+            first = weights[0][network.__name__]["weights"]
             torch.testing.assert_close(shared["weights"], first, rtol=0, atol=0)
 
 

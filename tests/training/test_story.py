@@ -49,15 +49,15 @@ REACHES_OUT = {
 
 def names_in(function: ast.FunctionDef) -> set[str]:
     """The names and attributes that a function uses."""
-    found = set()
+    names = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            names.add(node.id)
         if isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            names.add(node.attr)
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.add("import")
-    return found
+            names.add("import")
+    return names
 
 
 def test_the_story_comes_first_in_the_order_in_which_a_teacher_explains_it() -> None:

@@ -120,8 +120,8 @@ def test_one_process_for_each_gpu_trains_one_model_and_the_machine_ends(
     machine = rented.machine(gpus=2)
     code, said = rented.ended(machine, CUDA_VISIBLE_DEVICES="")
     assert code == 0, said
-    found = json.loads((Path(machine.results) / "metrics.json").read_text())
-    assert found["world_size"] == 2
+    metrics = json.loads((Path(machine.results) / "metrics.json").read_text())
+    assert metrics["world_size"] == 2
     assert Path(machine.exit_code).read_text() == "0\n"
     assert "validation:accuracy" in (rented.folder / "bucket" / vm.LOG).read_text()
     assert rented.off.read_text() == "off\n"
@@ -205,5 +205,5 @@ def test_the_environment_is_made_with_the_locks_versions(rented: StandInMachine)
     machine = rented.machine()
     code, said = rented.ended(machine, VM_PYTHON="", **more)
     assert code == 0, said
-    found = json.loads((Path(machine.results) / "metrics.json").read_text())
-    assert f"torch=={found['versions']['torch'].partition('+')[0]}" == vm.find_locked("torch")
+    metrics = json.loads((Path(machine.results) / "metrics.json").read_text())
+    assert f"torch=={metrics['versions']['torch'].partition('+')[0]}" == vm.find_locked("torch")

@@ -72,9 +72,9 @@ def routes(folder: Path) -> list[Route]:
     """The pages and forms; folder: for a platform that is not started."""
     platform = Platform.of(folder, {})
     site = Site(platform, Sessions("", 0), None)  # type: ignore[arg-type]
-    found = [route for kind in PAGES for route in kind(site).routes()]
+    declared_routes = [route for kind in PAGES for route in kind(site).routes()]
     platform.close_records()
-    return [route for route in found if isinstance(route, Route)]
+    return [route for route in declared_routes if isinstance(route, Route)]
 
 
 def walk(home: Home, folder: Path, rounds: int, seed: int) -> Iterator[tuple[str, int]]:

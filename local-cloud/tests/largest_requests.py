@@ -124,11 +124,11 @@ def steps(count: int) -> str:
     """A pipeline's definition with so many steps, all of which end at once."""
     equal = {"Type": "Equals", "LeftValue": 1, "RightValue": 1}
     arguments = {"Conditions": [equal], "IfSteps": [], "ElseSteps": []}
-    found = [
+    steps_made = [
         {"Name": f"s{number}", "Type": "Condition", "Arguments": arguments}
         for number in range(count)
     ]
-    return json.dumps({"Version": "2020-12-01", "Steps": found})
+    return json.dumps({"Version": "2020-12-01", "Steps": steps_made})
 
 
 def fill(rig: Rig, many: int) -> None:
@@ -389,8 +389,8 @@ def _(rig: Rig) -> int:
     while status == "Executing":
         assert time.monotonic() < end, "the execution has not ended after two minutes"
         time.sleep(0.1)
-        _, found = rig.sagemaker("DescribePipelineExecution", json.loads(answer))
-        status = json.loads(found)["PipelineExecutionStatus"]
+        _, answer_text = rig.sagemaker("DescribePipelineExecution", json.loads(answer))
+        status = json.loads(answer_text)["PipelineExecutionStatus"]
     return rig.sagemaker("ListPipelineExecutionSteps", json.loads(answer))[0]
 
 

@@ -177,12 +177,12 @@ def _wrong(secret: str, chance: random.Random) -> str:
 def _json(request: Recorded, chance: random.Random) -> Recorded:
     try:
         body = json.loads(request.body)
-        found = list(places(body)) if isinstance(body, dict | list) else []
+        places_found = list(places(body)) if isinstance(body, dict | list) else []
     except ValueError:
-        found = []
-    if not found:
+        places_found = []
+    if not places_found:
         return _bytes(request, chance)
-    inside, key = chance.choice(found)
+    inside, key = chance.choice(places_found)
     kind = chance.randrange(8)
     if kind == 0 and isinstance(inside, dict):
         del inside[key]
@@ -242,8 +242,8 @@ def _path(request: Recorded, chance: random.Random) -> Recorded:
         parts[at] += chance.choice(SEGMENTS)
     else:
         parts[at] = chance.choice(SEGMENTS)
-    found = "/".join(parts)
-    return request._replace(target=("" if found.startswith("/") else "/") + found + mark + query)
+    target = "/".join(parts)
+    return request._replace(target=("" if target.startswith("/") else "/") + target + mark + query)
 
 
 def _query(request: Recorded, chance: random.Random) -> Recorded:

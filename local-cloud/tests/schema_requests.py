@@ -168,9 +168,9 @@ Change = Callable[[Made, random.Random], Made]
 def missing(made: Made, chance: random.Random) -> Made:
     """A field is not there."""
     body = copy.deepcopy(made.body)
-    found = [(inside, key) for inside, key in places(body) if isinstance(inside, dict)]
-    if found:
-        inside, key = chance.choice(found)
+    places_found = [(inside, key) for inside, key in places(body) if isinstance(inside, dict)]
+    if places_found:
+        inside, key = chance.choice(places_found)
         del inside[key]
     return made._replace(body=body)
 
@@ -182,11 +182,11 @@ def value_of(kind: str) -> Change:
         if made.body is None:
             return made._replace(body={"a": chance.choice(DEFECTS[kind])})
         body = copy.deepcopy(made.body)
-        found = list(places(body))
+        places_found = list(places(body))
         wrong = copy.deepcopy(chance.choice(DEFECTS[kind]))
-        if not found or chance.random() < 0.05:
+        if not places_found or chance.random() < 0.05:
             return made._replace(body=wrong)
-        inside, key = chance.choice(found)
+        inside, key = chance.choice(places_found)
         inside[key] = wrong
         return made._replace(body=body)
 

@@ -225,5 +225,5 @@ def test_nothing_here_imports_the_lesson_but_one_table_of_the_tests() -> None:
     files = [path for path in HOUSE.rglob("*.py") if "scripts" not in path.parts]
     assert len(files) > 800
     for path in files:
-        found = {name.partition(".")[0] for name in modules(path)} & LESSON
-        assert not found or path.name == TABLE, f"{path} imports {found}"
+        lesson_names = {name.partition(".")[0] for name in modules(path)} & LESSON
+        assert not lesson_names or path.name == TABLE, f"{path} imports {lesson_names}"

@@ -151,8 +151,8 @@ def test_buckets_and_folders(shell: Shell) -> None:
         return shell.out("gcloud", "storage", *words)
 
     gcloud("buckets", "create", "gs://of-gcloud", "--location=us-central1")
-    found = json.loads(gcloud("buckets", "describe", "gs://of-gcloud", "--format=json"))
-    assert found["location"] == "US-CENTRAL1"
+    content = json.loads(gcloud("buckets", "describe", "gs://of-gcloud", "--format=json"))
+    assert content["location"] == "US-CENTRAL1"
     bucket = storage.Client().bucket("of-gcloud")
     gcloud("rsync", "-r", "data", "gs://of-gcloud/data")
     assert names(bucket) == FILES
@@ -243,8 +243,8 @@ def test_custom_jobs(shell: Shell, ai: Ai) -> None:
     )
     assert job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["args"] == ["--epochs=5"]
     assert job["labels"] == {"course": "autumn"}
-    found = ai("custom-jobs", "list", "--filter=labels.course=autumn")
-    assert [one["displayName"] for one in found] == ["other"]
+    jobs = ai("custom-jobs", "list", "--filter=labels.course=autumn")
+    assert [one["displayName"] for one in jobs] == ["other"]
 
 
 @pytest.mark.slow
@@ -314,14 +314,14 @@ def test_hyperparameter_tuning(shell: Shell, ai: Ai) -> None:
         "--max-trial-count=2",
         "--parallel-trial-count=2",
     )
-    while (found := ai("hp-tuning-jobs", "describe", job["name"]))["state"] in (
+    while (job_now := ai("hp-tuning-jobs", "describe", job["name"]))["state"] in (
         "JOB_STATE_QUEUED",
         "JOB_STATE_PENDING",
         "JOB_STATE_RUNNING",
     ):
         pass
-    assert found["state"] == "JOB_STATE_SUCCEEDED"
-    assert [trial["state"] for trial in found["trials"]] == ["SUCCEEDED", "SUCCEEDED"]
+    assert job_now["state"] == "JOB_STATE_SUCCEEDED"
+    assert [trial["state"] for trial in job_now["trials"]] == ["SUCCEEDED", "SUCCEEDED"]
     assert "tuned" in [one["displayName"] for one in ai("hp-tuning-jobs", "list")]
     ai("hp-tuning-jobs", "cancel", job["name"])
 

@@ -99,8 +99,8 @@ def test_every_method_refuses_what_its_schema_does_not_have(
 
 
 def test_no_page_and_no_form_of_the_console_ends_in_an_error(cloud: Status, tmp_path: Path) -> None:
-    found = list(walk(Home(cloud.home.folder), tmp_path, rounds=3, seed=1))
-    assert [sent for sent, status in found if status >= 500] == []
+    requests_sent = list(walk(Home(cloud.home.folder), tmp_path, rounds=3, seed=1))
+    assert [sent for sent, status in requests_sent if status >= 500] == []
 
 
 BIGQUERY = "/bigquery/v2/projects/p"

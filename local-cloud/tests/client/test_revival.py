@@ -30,11 +30,11 @@ def restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revival, "_roots", {})
     pids = iter(range(100))
 
-    def found(home: Home) -> Status:
+    def start(home: Home) -> Status:
         return Status(home, URL, {"pid": next(pids)})
 
-    monkeypatch.setattr(control, "start_again", found)
-    revival.use(found(Home(tmp_path / "home")))
+    monkeypatch.setattr(control, "start_again", start)
+    revival.use(start(Home(tmp_path / "home")))
 
 
 def answers(*outcomes: str | Exception) -> Callable[[], str]:

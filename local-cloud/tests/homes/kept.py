@@ -62,8 +62,8 @@ def main(command: str, day: str) -> None:
     on_google.set_up()
     parts = {name: part for name, part in PARTS.items() if part.since <= day}
     if command == "read":
-        found = {name: part.read() for name, part in parts.items()}
-        print(json.dumps(found))  # the last line: the SDKs print others
+        readings = {name: part.read() for name, part in parts.items()}
+        print(json.dumps(readings))  # the last line: the SDKs print others
         return
     for part in parts.values():
         if part.make:

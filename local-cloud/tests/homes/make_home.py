@@ -34,8 +34,8 @@ def days() -> list[str]:
 def noted(day: str) -> dict[str, Any]:
     """What the version of that day read of its home, by part."""
     document = json.loads((HERE / f"{day}.json").read_text(encoding="utf-8"))
-    found: dict[str, Any] = document["read"]
-    return found
+    reading: dict[str, Any] = document["read"]
+    return reading
 
 
 def run_kept(command: str, day: str, *, checkout: Path, home: Path) -> str:
@@ -65,8 +65,8 @@ def make(day: str, commit: str) -> None:
             run_kept("make", day, checkout=checkout, home=home)
         pack(home, HERE / f"{day}.tar.xz")
         with stopping(home, checkout):
-            found = json.loads(run_kept("read", day, checkout=checkout, home=home))
-        document = {"commit": commit, "read": found}
+            content = json.loads(run_kept("read", day, checkout=checkout, home=home))
+        document = {"commit": commit, "read": content}
         text = json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True)
         (HERE / f"{day}.json").write_text(f"{text}\n", encoding="utf-8")
 

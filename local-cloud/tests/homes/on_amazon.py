@@ -33,17 +33,17 @@ def make_objects() -> None:
 
 
 def read_objects() -> Any:
-    s3, found = boto3.client("s3"), {}
+    s3, objects = boto3.client("s3"), {}
     for listed in s3.list_objects_v2(Bucket=BUCKET, Prefix="a/")["Contents"]:
         answer = s3.get_object(Bucket=BUCKET, Key=listed["Key"])
         body = answer["Body"].read()
         fields = ("ETag", "ContentType", "Metadata", "ContentLength")
-        found[listed["Key"]] = {
+        objects[listed["Key"]] = {
             **{field: answer[field] for field in fields},
             "end": body[-20:].decode().strip("\0"),
             "modified": str(answer["LastModified"]),
         }
-    return found
+    return objects
 
 
 # ---- SageMaker: jobs ----------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def make_jobs() -> None:
 
 
 def read_jobs() -> Any:
-    client, logs, found = boto3.client("sagemaker"), boto3.client("logs"), {}
+    client, logs, tags = boto3.client("sagemaker"), boto3.client("logs"), {}
     group = "/aws/sagemaker/TrainingJobs"
     for name in ("good", "bad"):
         job = client.describe_training_job(TrainingJobName=name)
@@ -94,7 +94,7 @@ def read_jobs() -> Any:
         metrics = [[one["MetricName"], one["Value"]] for one in job.get("FinalMetricDataList", [])]
         fields = ("TrainingJobArn", "TrainingJobStatus", "SecondaryStatus")
         times = ("CreationTime", "TrainingStartTime", "TrainingEndTime")
-        found[name] = {
+        tags[name] = {
             **{field: job[field] for field in fields},
             "reason": job.get("FailureReason"),
             "model": job.get("ModelArtifacts"),
@@ -103,7 +103,7 @@ def read_jobs() -> Any:
             "log": events,
             "tags": client.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"],
         }
-    return found
+    return tags
 
 
 TRIAL = b"""
@@ -193,9 +193,9 @@ def make_notebook() -> None:
 
 def read_notebook() -> Any:
     client = boto3.client("sagemaker")
-    found = client.describe_notebook_instance(NotebookInstanceName="kept")
+    notebook_instance = client.describe_notebook_instance(NotebookInstanceName="kept")
     fields = ("NotebookInstanceArn", "NotebookInstanceStatus", "InstanceType", "RoleArn")
-    return {field: found[field] for field in fields}
+    return {field: notebook_instance[field] for field in fields}
 
 
 # ---- SageMaker: pipelines and experiments -------------------------------------------------------
@@ -233,10 +233,14 @@ def read_pipeline() -> Any:
     client = boto3.client("sagemaker")
     listed = client.list_pipeline_executions(PipelineName="piped")["PipelineExecutionSummaries"]
     (execution,) = [one["PipelineExecutionArn"] for one in listed]
-    found = client.describe_pipeline_execution(PipelineExecutionArn=execution)
+    described = client.describe_pipeline_execution(PipelineExecutionArn=execution)
     steps = client.list_pipeline_execution_steps(PipelineExecutionArn=execution)
     return {
-        "execution": [execution, found["PipelineExecutionStatus"], str(found["CreationTime"])],
+        "execution": [
+            execution,
+            described["PipelineExecutionStatus"],
+            str(described["CreationTime"]),
+        ],
         "steps": [
             [one["StepName"], one["StepStatus"], str(one["EndTime"]), one["Metadata"]]
             for one in steps["PipelineExecutionSteps"]
@@ -255,11 +259,11 @@ def make_experiment() -> None:
 
 def read_experiment() -> Any:
     client = boto3.client("sagemaker")
-    found = client.describe_trial_component(TrialComponentName="part")
+    component = client.describe_trial_component(TrialComponentName="part")
     trials = client.list_trials(ExperimentName="tried")["TrialSummaries"]
     parts = client.list_trial_components(TrialName="first")["TrialComponentSummaries"]
     return {
         "trials": [one["TrialName"] for one in trials],
         "parts": [one["TrialComponentName"] for one in parts],
-        "parameters": found["Parameters"],
+        "parameters": component["Parameters"],
     }

@@ -37,9 +37,9 @@ def ask(
     connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
     connection.request(method, address.path + path, body, headers, encode_chunked=True)
     answer = connection.getresponse()
-    found = answer.status, answer.read().decode()
+    response = answer.status, answer.read().decode()
     connection.close()
-    return found
+    return response
 
 
 @DOORS

@@ -108,9 +108,9 @@ def test_two_pools_run_in_two_images(cloud: Status, aiplatform: ModuleType) -> N
 
     job = aiplatform.CustomJob("two", worker_pool_specs=[pool(TRAINING), pool("me/own:1")])
     job.run()
-    for rank, found in (("0", "False"), ("1", "True")):
+    for rank, text in (("0", "False"), ("1", "True")):
         blob = storage.Blob.from_uri(f"gs://{BUCKET}/two/{rank}", storage.Client())
-        assert blob.download_as_text() == found
+        assert blob.download_as_text() == text
     said = log(cloud.home, job.name, "workerpool0-0")
     assert "me/own:1 is named, not pulled; this is Python" in said
 

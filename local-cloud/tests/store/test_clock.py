@@ -49,10 +49,12 @@ def test_no_job_and_no_attempt_ends_before_it_starts(set_back: None) -> None:
 
 def test_the_steps_of_a_training_job_keep_their_order(set_back: None) -> None:
     job = with_outcome(with_attempt(started(), ended=time.time()), DONE)
-    found = status.progress(job, {"uploading": BEFORE + 500})
-    assert found["SecondaryStatus"] == "Completed"
-    assert all(step["EndTime"] >= step["StartTime"] for step in found["SecondaryStatusTransitions"])
-    assert found["TrainingTimeInSeconds"] == 1
+    steps_shown = status.progress(job, {"uploading": BEFORE + 500})
+    assert steps_shown["SecondaryStatus"] == "Completed"
+    assert all(
+        step["EndTime"] >= step["StartTime"] for step in steps_shown["SecondaryStatusTransitions"]
+    )
+    assert steps_shown["TrainingTimeInSeconds"] == 1
 
 
 def test_no_bill_has_a_negative_time(set_back: None) -> None:

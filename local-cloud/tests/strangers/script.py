@@ -61,8 +61,8 @@ class Script:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Its hyperparameters, without the tuned one."""
-        found: dict[str, Any] = json.loads(self.one("hyperparameters", "{}"))
-        return found
+        content: dict[str, Any] = json.loads(self.one("hyperparameters", "{}"))
+        return content
 
     @property
     def models(self) -> list[str]:

@@ -143,9 +143,9 @@ def _cancelled(sent: Sent) -> str:
 
 def _until(true: Callable[[], bool], seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while not (found := true()) and time.monotonic() < end:
+    while not (is_true := true()) and time.monotonic() < end:
         time.sleep(PERIOD)
-    return found
+    return is_true
 
 
 def _folder(script: Script, sent: Sent) -> list[str]:

@@ -53,7 +53,7 @@ def run(folder: Path, seconds: float) -> Tally:
                 break
         notebook.end()
     _damage(rig.home, chosen, time.monotonic() + seconds * 0.3, tally)
-    words = ", ".join(f"{how} {found:.1f} s" for how, found in slowest.items())
+    words = ", ".join(f"{how} {seconds:.1f} s" for how, seconds in slowest.items())
     tally.done = f"slowest call after {words}"
     return tally
 

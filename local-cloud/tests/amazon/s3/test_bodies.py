@@ -46,12 +46,12 @@ def test_a_body_is_the_same_however_it_is_cut(
     pieces: list[bytes], cuts: list[int], is_signed: bool
 ) -> None:
     body = chunked(pieces, {"x-amz-checksum-crc32": "AAAA"}, SIGNATURE if is_signed else "")
-    decoder, found, at = ChunkedBody(), b"", 0
+    decoder, decoded, at = ChunkedBody(), b"", 0
     for cut in [*cuts, len(body)]:
-        found += decoder.feed(body[at : at + cut])
+        decoded += decoder.feed(body[at : at + cut])
         at += cut
     decoder.finish()
-    assert found == b"".join(pieces)
+    assert decoded == b"".join(pieces)
     assert decoder.trailers == {"x-amz-checksum-crc32": "AAAA"}
 
 
@@ -88,8 +88,8 @@ def test_chunks_arrive(s3: Any, bucket: str, mark: str) -> None:
     }
     body = chunked([content[:70_000], b"end"], {}, mark)
     assert send("PUT", f"/{bucket}/k", body, headers)[0] == 200
-    found = s3.get_object(Bucket=bucket, Key="k")
-    assert (found["Body"].read(), found["ContentEncoding"]) == (content, "gzip")
+    stored = s3.get_object(Bucket=bucket, Key="k")
+    assert (stored["Body"].read(), stored["ContentEncoding"]) == (content, "gzip")
 
 
 def test_a_checksum_can_come_behind_the_body(s3: Any, bucket: str) -> None:

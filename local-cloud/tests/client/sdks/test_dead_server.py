@@ -52,9 +52,9 @@ def test_after_a_crash_every_sdk_works_on(own: Home, notebook: Notebook) -> None
     for _ in range(2):
         before = own.address()
         kill(own)
-        found = notebook.ask()
-        assert {said.text for said in found} == {"answered"}, found
-        assert max(said.seconds for said in found) < SOON
+        answers = notebook.ask()
+        assert {said.text for said in answers} == {"answered"}, answers
+        assert max(said.seconds for said in answers) < SOON
         after = own.address()
         assert (after["port"], after["pid"] == before["pid"]) == (before["port"], False)
 

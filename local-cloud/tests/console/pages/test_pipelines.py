@@ -136,6 +136,6 @@ def test_steps_inside_a_condition_wait_for_it() -> None:
             },
         },
     ]
-    found = graphs.of_sagemaker(json.dumps({"Steps": steps}), {})
-    needs = {each.name: set(each.needs) for each in found}
+    tasks = graphs.of_sagemaker(json.dumps({"Steps": steps}), {})
+    needs = {each.name: set(each.needs) for each in tasks}
     assert needs == {"train": set(), "check": {"train"}, "in": {"check", "train"}}

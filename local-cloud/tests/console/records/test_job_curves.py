@@ -88,8 +88,8 @@ def _until(visitor: Visitor, page: str, what: Callable[[str], bool]) -> str:
 
 def _points(text: str) -> int:
     """How many points the first curve of the page has."""
-    found = re.search(r'<polyline class="line c0" points="([^"]+)"', text)
-    return len(found[1].split()) if found else 0
+    match = re.search(r'<polyline class="line c0" points="([^"]+)"', text)
+    return len(match[1].split()) if match else 0
 
 
 def test_a_row_that_is_being_written_is_left_out() -> None:

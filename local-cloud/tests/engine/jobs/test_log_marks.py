@@ -56,9 +56,9 @@ def test_after_a_day_of_log_a_few_kilobytes_of_them_are_read(
     pread = os.pread
 
     def counted(file: int, most: int, place: int) -> bytes:
-        found = pread(file, most, place)
-        read.append(len(found))
-        return found
+        content = pread(file, most, place)
+        read.append(len(content))
+        return content
 
     monkeypatch.setattr(os, "pread", counted)
     assert marks.last() == (1e9 + 86_400, 17_280_000)

@@ -302,11 +302,11 @@ def test_a_process_that_hides_its_environment_is_found_by_its_session() -> None:
         deadline = time.monotonic() + 10
         while len(reaper.find_living([process.pid], [])) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
-        found = reaper.find_living([process.pid], [])
-        assert len(found) == 2
+        processes = reaper.find_living([process.pid], [])
+        assert len(processes) == 2
         assert reaper.end([process.pid], [], 5)
         process.wait()
-        assert gone(*found, within=5)
+        assert gone(*processes, within=5)
 
 
 def test_no_group_and_no_mark_is_nothing() -> None:

@@ -364,6 +364,6 @@ def test_a_study_that_an_earlier_version_has_recorded_is_read() -> None:
             names[earlier[new]] = names.pop(new)
     assert "aim" in document and "at_once" in document["aim"]
     trial = {"job": "j", "values": {"x": 1.0}, "reason": "none", "silent": True}
-    found = Study.of(document, [trial])
-    assert replace(found, trials=()) == study
-    assert found.trials[0].without_metric
+    read_study = Study.of(document, [trial])
+    assert replace(read_study, trials=()) == study
+    assert read_study.trials[0].without_metric

@@ -200,16 +200,16 @@ def test_a_parameter_stays_one_value(text: str) -> None:
     """Whatever is in it: DuckDB's parser meets one literal."""
     kind = {"name": "p", "parameterType": {"type": "STRING"}, "parameterValue": {"value": text}}
     sql = to_duckdb(fill(parse("SELECT @p AS p"), [kind]))
-    (found,) = sqlglot.parse(sql, read="duckdb")
-    assert isinstance(found, exp.Select) and len(list(found.find_all(exp.Literal))) == 1
+    (tree,) = sqlglot.parse(sql, read="duckdb")
+    assert isinstance(tree, exp.Select) and len(list(tree.find_all(exp.Literal))) == 1
 
 
 @given(HOSTILE, HOSTILE.filter(bool))
 def test_a_name_stays_one_name(dataset: str, table: str) -> None:
     name = Name("p", dataset, table)
     sql = to_duckdb(exp.select("*").from_(find_stored(name)))
-    (found,) = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table)
-    assert [part.name for part in found.parts] == [name.schema, encode(table)]
+    (table_node,) = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table)
+    assert [part.name for part in table_node.parts] == [name.schema, encode(table)]
 
 
 @given(
@@ -288,8 +288,8 @@ INSIDE = st.tuples(*(st.sampled_from(one) for one in (_BEFORE, _BETWEEN, _CALLS,
 def _lowers(sql: str) -> int:
     """How many calls of `lower` DuckDB's parser finds."""
     cursor = duckdb.connect()
-    (found,) = cursor.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql]).fetchall()[0]
-    nodes = [node for node, _ in generated_sql._nodes(json.loads(found)["statements"])]
+    (rows,) = cursor.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql]).fetchall()[0]
+    nodes = [node for node, _ in generated_sql._nodes(json.loads(rows)["statements"])]
     return sum(node.get("function_name") == "lower" for node in nodes)
 
 

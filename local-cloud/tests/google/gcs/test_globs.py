@@ -57,8 +57,8 @@ def test_with_a_delimiter_the_common_beginnings_themselves_must_match(
     bucket: storage.Bucket, glob: str, names: list[str], prefixes: set[str]
 ) -> None:
     put(bucket, IMAGES)
-    found = bucket.list_blobs(prefix="img/", delimiter="/", match_glob=glob)
-    assert ([blob.name for blob in found], found.prefixes) == (names, prefixes)
+    blobs = bucket.list_blobs(prefix="img/", delimiter="/", match_glob=glob)
+    assert ([blob.name for blob in blobs], blobs.prefixes) == (names, prefixes)
     with pytest.raises(BadRequest, match="delimiter must be '/'"):
         list(bucket.list_blobs(delimiter="-", match_glob=glob))
 

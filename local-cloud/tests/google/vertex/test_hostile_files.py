@@ -51,8 +51,8 @@ def test_a_line_of_a_batch_prediction_has_a_limit(
 
 def test_long_instances_come_in_small_chunks(tmp_path: Path) -> None:
     line = json.dumps(["x" * (1 << 20)]).encode() + b"\n"
-    found = batch_files.chunks([written(tmp_path / "a.jsonl", line * 5)], "jsonl", {}, size=64)
-    assert [len(part) for part in found] == [2, 2, 1]
+    chunks = batch_files.chunks([written(tmp_path / "a.jsonl", line * 5)], "jsonl", {}, size=64)
+    assert [len(part) for part in chunks] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_reports_of_a_trial_are_read_from_their_end(
     monkeypatch.setattr(metrics, "MOST", 2000)
     lines = [{"loss": value, "global_step": value} for value in range(1000)]
     text = "\n".join(map(json.dumps, lines)) + "\n" + "[" * 1500 + "\n" + json.dumps({"loss": 7})
-    found = metrics.reports(written(tmp_path / "reports", text.encode()))
-    assert found[-1].metrics == {"loss": 7} and 1 < len(found) < 30
+    reports = metrics.reports(written(tmp_path / "reports", text.encode()))
+    assert reports[-1].metrics == {"loss": 7} and 1 < len(reports) < 30
 
 
 def event_file(length: int) -> bytes:
@@ -112,10 +112,10 @@ def event_file(length: int) -> bytes:
 def test_an_event_file_that_claims_gigabytes_has_no_curves(tmp_path: Path, length: int) -> None:
     path = written(tmp_path / "events.out.tfevents.1", event_file(length))
     try:
-        found = process.call(event_files.read, {"run": [str(path)]}, limits=tracked_jobs.EVENTS)
+        curves = process.call(event_files.read, {"run": [str(path)]}, limits=tracked_jobs.EVENTS)
     except OverLimit:
-        found = []
-    assert found == []
+        curves = []
+    assert curves == []
 
 
 DEEP = bombs.nested_json(100_000).decode()

@@ -65,11 +65,11 @@ def test_conditions(client: Any) -> None:
     name = make(client, text(*made, parameters=declared))
     execution = start(client, name, Name=name)
     ended(client, execution)
-    found = {
+    outcomes = {
         name: step["Metadata"]["Condition"]["Outcome"] == "True"
         for name, step in steps(client, execution).items()
     }
-    assert found == {name: outcome for name, (outcome, _) in CONDITIONS.items()}
+    assert outcomes == {name: outcome for name, (outcome, _) in CONDITIONS.items()}
 
 
 def test_what_cannot_be_compared_fails_the_step(client: Any) -> None:
@@ -142,8 +142,8 @@ def test_a_name_is_used_once_and_an_update_changes_the_definition(shared: Shared
         PipelineName="kept",
         PipelineDefinitionS3Location={"Bucket": where[0], "ObjectKey": where[2]},
     )
-    found = shared("DescribePipeline", PipelineName="kept")
-    assert found["PipelineDefinition"] == other and found["PipelineStatus"] == "Active"
+    pipeline = shared("DescribePipeline", PipelineName="kept")
+    assert pipeline["PipelineDefinition"] == other and pipeline["PipelineStatus"] == "Active"
     (listed,) = shared("ListPipelines", PipelineNamePrefix="kep")["PipelineSummaries"]
     assert listed["PipelineArn"] == made["PipelineArn"]
 

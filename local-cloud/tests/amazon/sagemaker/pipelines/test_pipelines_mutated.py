@@ -83,11 +83,11 @@ def test_running_one_ends_too(tmp_path: Path) -> None:
                     started = sagemaker("StartPipelineExecution", **name, **token)
                 except Refusal:
                     continue
-                found: Json = {"PipelineExecutionStatus": "Executing"}
-                while found["PipelineExecutionStatus"] == "Executing":
+                described: Json = {"PipelineExecutionStatus": "Executing"}
+                while described["PipelineExecutionStatus"] == "Executing":
                     await asyncio.sleep(0)
-                    found = sagemaker("DescribePipelineExecution", **started)
-                assert "fault" not in found.get("FailureReason", ""), definition
+                    described = sagemaker("DescribePipelineExecution", **started)
+                assert "fault" not in described.get("FailureReason", ""), definition
                 assert sagemaker("ListPipelineExecutionSteps", **started)
                 sagemaker("DeletePipeline", **name, **token)
 

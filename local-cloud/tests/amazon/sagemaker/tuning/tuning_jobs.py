@@ -94,12 +94,12 @@ async def end(sagemaker: Service, name: str = "tuned") -> Json:
 
 
 def trials(sagemaker: Service, name: str = "tuned", **order: Any) -> list[Json]:
-    found: list[Json] = sagemaker(
+    listed: list[Json] = sagemaker(
         "ListTrainingJobsForHyperParameterTuningJob",
         HyperParameterTuningJobName=name,
         **{"MaxResults": 100} | order,
     )["TrainingJobSummaries"]
-    return found
+    return listed
 
 
 def value(trial: Json) -> float:

@@ -34,17 +34,17 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    found = Database(tmp_path / "bigquery", memory=MEMORY)
-    yield found
-    found.close()
+    opened = Database(tmp_path / "bigquery", memory=MEMORY)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
 def jobs(tmp_path: Path, database: Database) -> Iterator[Jobs]:
     records = Records(tmp_path / "records.sqlite")
-    found = Jobs(records, database, Catalog(database))
-    yield found
-    found.close()
+    opened = Jobs(records, database, Catalog(database))
+    yield opened
+    opened.close()
     records.close()
 
 
@@ -142,8 +142,8 @@ def test_a_job_that_loses_the_process_runs_once_more(jobs: Jobs, database: Datab
         jobs.new("p", configuration, {"jobId": name}, user="me", handler=handler)
         if (future := jobs.find_running("p", name)) is not None:
             future.result(60)
-        found: dict[str, Any] = jobs.get("p", name)["status"]
-        return found
+        job_status: dict[str, Any] = jobs.get("p", name)["status"]
+        return job_status
 
     assert status("once", always=False) == {"state": "DONE"}
     assert len(set(runs)) == 2

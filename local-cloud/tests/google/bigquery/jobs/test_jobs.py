@@ -74,11 +74,11 @@ def test_a_data_frame_is_loaded_and_read_back(client: bigquery.Client, dataset: 
         }
     )
     client.load_table_from_dataframe(frame, "d.p").result()
-    found = client.query("SELECT * FROM d.p ORDER BY age").to_dataframe()
-    assert found["name"][0] == "Ann" and pd.isna(found["name"][1])
-    assert found["age"].tolist() == [30, 40]
-    assert found["fare"][0] == 7.25 and pd.isna(found["fare"][1])
-    assert found["at"][0] == frame["at"][0] and pd.isna(found["at"][1])
+    rows = client.query("SELECT * FROM d.p ORDER BY age").to_dataframe()
+    assert rows["name"][0] == "Ann" and pd.isna(rows["name"][1])
+    assert rows["age"].tolist() == [30, 40]
+    assert rows["fare"][0] == 7.25 and pd.isna(rows["fare"][1])
+    assert rows["at"][0] == frame["at"][0] and pd.isna(rows["at"][1])
 
 
 def test_rows_of_json_have_arrays_and_records(client: bigquery.Client, run: Run) -> None:

@@ -333,8 +333,8 @@ def test_a_query_fills_listed_columns_by_position(run: Run) -> None:
 def test_a_table_that_is_replaced_keeps_nothing(run: Run, client: bigquery.Client) -> None:
     run("CREATE TABLE t (d DATE, x INT64) PARTITION BY d CLUSTER BY x OPTIONS(description='old')")
     run("CREATE OR REPLACE TABLE t AS SELECT 1 AS z")
-    found = client.get_table("d.t")
-    assert (found.time_partitioning, found.clustering_fields, found.description) == (None,) * 3
+    table = client.get_table("d.t")
+    assert (table.time_partitioning, table.clustering_fields, table.description) == (None,) * 3
     run("CREATE VIEW v AS SELECT 1 AS x")
     with pytest.raises(BadRequest, match="cannot be replaced: it is currently a VIEW"):
         run("CREATE OR REPLACE TABLE v (x INT64)")

@@ -79,7 +79,7 @@ def make_jobs() -> None:
 
 
 def read_jobs() -> Any:
-    client, logs, tags = boto3.client("sagemaker"), boto3.client("logs"), {}
+    client, logs, jobs = boto3.client("sagemaker"), boto3.client("logs"), {}
     group = "/aws/sagemaker/TrainingJobs"
     for name in ("good", "bad"):
         job = client.describe_training_job(TrainingJobName=name)
@@ -94,7 +94,7 @@ def read_jobs() -> Any:
         metrics = [[one["MetricName"], one["Value"]] for one in job.get("FinalMetricDataList", [])]
         fields = ("TrainingJobArn", "TrainingJobStatus", "SecondaryStatus")
         times = ("CreationTime", "TrainingStartTime", "TrainingEndTime")
-        tags[name] = {
+        jobs[name] = {
             **{field: job[field] for field in fields},
             "reason": job.get("FailureReason"),
             "model": job.get("ModelArtifacts"),
@@ -103,7 +103,7 @@ def read_jobs() -> Any:
             "log": events,
             "tags": client.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"],
         }
-    return tags
+    return jobs
 
 
 TRIAL = b"""

@@ -201,17 +201,17 @@ def make_endpoint() -> None:
 
 
 def read_endpoint() -> Any:
-    answer = {}
+    endpoints = {}
     for endpoint in aiplatform.Endpoint.list():
         deployed = endpoint.list_models()
-        answer[endpoint.display_name] = {
+        endpoints[endpoint.display_name] = {
             "name": endpoint.resource_name,
             "labels": dict(endpoint.labels),
             "traffic": dict(endpoint.traffic_split),
             "deployed": [[one.id, one.display_name, one.model] for one in deployed],
             "predictions": endpoint.predict(instances=[1, 2]).predictions if deployed else [],
         }
-    return answer
+    return endpoints
 
 
 # ---- Vertex AI: experiments, pipelines, Vizier --------------------------------------------------

@@ -70,21 +70,21 @@ def facts(folder: Path, places: list[str]) -> dict[str, Any]:
 
 def changes(kept: list[Path], places: list[str], bucket: Path, process: int) -> list[str]:
     """What of the machine is not as it was."""
-    text = [f"{path} has changed" for path in kept if path.read_text() != f"kept in {path}"]
-    text += [
+    problems = [f"{path} has changed" for path in kept if path.read_text() != f"kept in {path}"]
+    problems += [
         f"{each} is gone" for each in (ROOT / "testing", Path("/etc/passwd")) if not each.exists()
     ]
-    text += [f"{place} was written" for place in places if Path(place, "hostile").exists()]
+    problems += [f"{place} was written" for place in places if Path(place, "hostile").exists()]
     if not Path("/dev/null").is_char_device():
-        text.append("/dev/null was replaced")
+        problems.append("/dev/null was replaced")
     if not alive(process):
-        text.append("a process was ended")
+        problems.append("a process was ended")
     late = bucket / "late"
     before = late.read_text() if late.exists() else ""
     time.sleep(1.0)
     if late.exists() and late.read_text() != before:
-        text.append("a daemon has outlived its job")
-    return text
+        problems.append("a daemon has outlived its job")
+    return problems
 
 
 def plans(told: dict[str, Any], folder: Path, bucket: Path) -> dict[str, Any]:

@@ -509,12 +509,14 @@ KNOWN = {
 def test_every_module_that_knows_a_jobs_files_is_known_here() -> None:
     folder = Path(job_files.__file__).parents[2]
     knows = re.compile(r"\.logs?\((job|found|name|each|replica|deployment)|log_path\(|host\.ml\b")
-    match = {
+    modules_that_know = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*.py")
         if knows.search(path.read_text(encoding="utf-8"))
     }
-    assert match == KNOWN, "add the new way to WAYS or READERS, then the module to KNOWN"
+    assert modules_that_know == KNOWN, (
+        "add the new way to WAYS or READERS, then the module to KNOWN"
+    )
 
 
 # ---- the door itself -----------------------------------------------------------------------------

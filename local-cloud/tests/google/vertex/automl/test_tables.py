@@ -74,10 +74,10 @@ def test_a_model_has_its_evaluation_on_the_rows_that_were_held_back(payment: Any
 
 
 def test_classes_are_predicted_with_scores(endpoint: Any) -> None:
-    (answer, far) = endpoint.predict([RIDE, RIDE | {"distance": 9.5}]).predictions
-    assert answer["classes"] == far["classes"] == ["card", "cash"]
-    assert sum(answer["scores"]) == pytest.approx(1)
-    assert answer["scores"][1] > 0.5 > far["scores"][1]
+    (near, far) = endpoint.predict([RIDE, RIDE | {"distance": 9.5}]).predictions
+    assert near["classes"] == far["classes"] == ["card", "cash"]
+    assert sum(near["scores"]) == pytest.approx(1)
+    assert near["scores"][1] > 0.5 > far["scores"][1]
     with pytest.raises(exceptions.BadRequest, match="column 'hour': 'noon' is not a number"):
         endpoint.predict([RIDE | {"hour": "noon"}])
 

@@ -239,8 +239,8 @@ def test_traffic_is_split_between_versions_and_survives_a_restart(
     assert most == {ids["one"]: 3, ids["two"]: 2}
     local_cloud.stop()
     local_cloud.activate()
-    answer = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(10)}
-    assert answer == {second.version_id}
+    answered_by = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(10)}
+    assert answered_by == {second.version_id}
     (listed,) = aiplatform.Endpoint.list(filter='display_name="two versions"')
     assert listed.resource_name == endpoint.resource_name
     with pytest.raises(exceptions.BadRequest, match="undeploy"):

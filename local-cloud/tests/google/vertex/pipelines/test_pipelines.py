@@ -343,12 +343,12 @@ def test_an_artifact_is_imported_once_and_a_bad_one_fails_its_task(client: Any, 
     executors(spec)["exec-a"] = {"importer": importer}
     names = set()
     for _ in range(2):
-        (ended_job,) = [
+        (detail,) = [
             each
             for each in ended(client, send(spec)).job_detail.task_details
             if each.task_name == "a"
         ]
-        names.add(ended_job.outputs["artifact"].artifacts[0].name)
+        names.add(detail.outputs["artifact"].artifacts[0].name)
     assert len(names) == 1
     importer |= {"reimport": True, "metadata": "no object"}
     job = ended(client, send(spec))

@@ -508,7 +508,7 @@ KNOWN = {
 
 def test_every_module_that_knows_a_jobs_files_is_known_here() -> None:
     folder = Path(job_files.__file__).parents[2]
-    knows = re.compile(r"\.logs?\((job|found|name|each|replica|deployment)|log_path\(|host\.ml\b")
+    knows = re.compile(r"\.logs?\((job|shown|name|each|replica|deployment)|log_path\(|host\.ml\b")
     modules_that_know = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*.py")

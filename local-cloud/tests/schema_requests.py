@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from tests.declared import Declared
+from tests.declared_methods import Declared
 from tests.examples_of_schemas import IMAGE, ROLE, Examples
-from tests.mutated import HEADER_VALUES, SEGMENTS, Count, line, places, send
-from tests.recorded import Recorded
+from tests.mutations import HEADER_VALUES, SEGMENTS, Count, line, places, send
+from tests.recorded_requests import Recorded
 
 SURROGATE, LONG, HUGE = "\ud800", "x" * 100_000, 10**400
 DEEP: Any = {}

@@ -11,9 +11,9 @@ import pytest
 from local_cloud.client.control import Status
 from local_cloud.client.home import Home
 from tests.console_requests import walk
-from tests.declared import Declared, declared
-from tests.mutated import mutated_requests, send, send_mutated
-from tests.recorded import Recorded
+from tests.declared_methods import Declared, declared
+from tests.mutations import mutated_requests, send, send_mutated
+from tests.recorded_requests import Recorded
 from tests.schema_requests import FAULTS, send_declared
 
 NAME = {"Content-Type": "application/json"}

@@ -15,7 +15,7 @@ import yaml
 from lesson import LessonError
 from lesson.machines import kubernetes
 from tests.helpers.sides import Side, both_sides
-from tests.schemas.published import mistakes
+from tests.schemas.kubernetes_schemas import mistakes
 from tests.torch_versions.running import LOOPBACK, free_port
 
 ROOT = Path(__file__).parents[2]

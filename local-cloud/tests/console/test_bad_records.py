@@ -20,8 +20,8 @@ from google.cloud import bigquery, storage
 
 from local_cloud.client.control import Status
 from testing.visitor import Visitor
-from tests.console import filled as names
-from tests.console.filled import Filled
+from tests.console import filled_cloud as names
+from tests.console.filled_cloud import Filled
 
 OF_VERTEX = (
     "customJobs",

@@ -12,7 +12,7 @@ from typing import Any
 from google.cloud import aiplatform, bigquery, storage
 from google.cloud.aiplatform import hyperparameter_tuning as hpt
 
-import local_cloud  # of the checkout in which kept.py runs
+import local_cloud  # of the checkout in which home_contents.py runs
 
 BUCKET, PROJECT = "kept-gs", "kept"
 PARENT = f"projects/{PROJECT}/locations/us-central1"

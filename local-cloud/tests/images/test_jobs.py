@@ -15,7 +15,7 @@ from local_cloud.client.home import Home
 from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 from tests.amazon.sagemaker.support import ROLE
-from tests.images.offered import pulled
+from tests.images.small_packages import pulled
 
 VERTEX = "us-docker.pkg.dev/vertex-ai"
 TRAINING = f"{VERTEX}/training/xgboost-cpu.2-1:latest"

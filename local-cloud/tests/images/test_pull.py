@@ -20,7 +20,7 @@ from local_cloud.images.pull import PullError, pull
 from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME, Image
 from tests.engine.wheels import wheel
-from tests.images.offered import variables
+from tests.images.small_packages import variables
 
 URI = "us-docker.pkg.dev/vertex-ai/prediction/xgboost-cpu.1-7:latest"
 XGBOOST = BY_NAME["prediction/xgboost-cpu.1-7"]

@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 from tests.strangers.script import Script
-from tests.strangers.sent import DATA, ROWS, Look, Sent
+from tests.strangers.shared_parts import DATA, ROWS, Look, Sent
 
 Json = dict[str, Any]
 BUCKET = "strangers-sagemaker"

@@ -21,7 +21,7 @@ from local_cloud.client.control import Status
 from local_cloud.engine.jobs import reaper
 from tests.strangers.sagemaker import SageMaker
 from tests.strangers.script import PLACES, Script, all_scripts
-from tests.strangers.sent import ENDED, Look, Sent
+from tests.strangers.shared_parts import ENDED, Look, Sent
 from tests.strangers.vertex import Vertex
 
 AT_ONCE = 6  # sent and unended at a time: some run, the others queue

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.strangers.script import Script
-from tests.strangers.sent import DATA, ROWS, Look, Sent
+from tests.strangers.shared_parts import DATA, ROWS, Look, Sent
 
 Json = dict[str, Any]
 BUCKET = "strangers-staging"

@@ -106,7 +106,7 @@ def test_many_notebooks_start_one_server(own: Home) -> None:
 WAITING = """
 import sys
 import local_cloud; local_cloud.activate()
-from tests.console.filled import pool
+from tests.console.filled_cloud import pool
 from tests.torture.rig import BUCKET, training_job
 code = "import time; time.sleep(600)"
 def vertex():

@@ -26,7 +26,7 @@ from local_cloud.client.control import Status
 from testing import axe as axe_core
 from testing.browser import Browser, find
 from tests.client.test_process_state import suspend
-from tests.console.filled import BUCKET, Filled, pipeline, pool, training_request
+from tests.console.filled_cloud import BUCKET, Filled, pipeline, pool, training_request
 from tests.torture.rig import Rig
 
 pytestmark = pytest.mark.slow

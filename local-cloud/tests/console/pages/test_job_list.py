@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from testing.visitor import Answer, Visitor
-from tests.console.filled import Filled
+from tests.console.filled_cloud import Filled
 
 ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S)

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from testing.visitor import Visitor
-from tests.console.filled import BUCKET, Filled, pipeline, pool
+from tests.console.filled_cloud import BUCKET, Filled, pipeline, pool
 
 CURVES = """
 import os

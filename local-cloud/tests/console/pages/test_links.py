@@ -12,7 +12,7 @@ from sagemaker.train.common_utils import job_wait, metrics_visualizer
 from local_cloud.client.control import Status
 from local_cloud.client.sdks.console_links import to_console
 from testing.visitor import Visitor
-from tests.console.filled import Filled, pool
+from tests.console.filled_cloud import Filled, pool
 
 PAGE = "https://console.cloud.google.com/agent-platform/locations/us-central1/training/12?project=3"
 

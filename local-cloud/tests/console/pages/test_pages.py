@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode, urljoin
 import pytest
 
 from testing.visitor import Visitor
-from tests.console.filled import BUCKET, HOSTILE, PIXEL, S3_BUCKET, Filled
+from tests.console.filled_cloud import BUCKET, HOSTILE, PIXEL, S3_BUCKET, Filled
 
 
 def named(page: str, name: str) -> str:

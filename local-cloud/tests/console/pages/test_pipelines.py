@@ -15,7 +15,7 @@ from local_cloud.client.control import Status
 from local_cloud.console.charts import graphs
 from local_cloud.console.site.tables import Cell
 from testing.visitor import Visitor
-from tests.console.filled import ROLE, TRAINING_IMAGE, pipeline
+from tests.console.filled_cloud import ROLE, TRAINING_IMAGE, pipeline
 
 BUCKET = "console-pipelines"
 

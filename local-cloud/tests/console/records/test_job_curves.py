@@ -15,7 +15,7 @@ from google.cloud import aiplatform, storage
 from local_cloud.client.control import Status
 from local_cloud.console.records import job_curves
 from testing.visitor import Visitor
-from tests.console.filled import pool, training_request
+from tests.console.filled_cloud import pool, training_request
 
 BUCKET = "console-curves"
 S3_BUCKET = "filled-s3"  # that of training_request()

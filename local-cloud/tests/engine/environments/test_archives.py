@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from local_cloud.engine.environments import archives
 from local_cloud.engine.environments.archives import ArchiveError, extract, fingerprint
-from tests.engine.packed import file, link, tar
+from tests.engine.archives import file, link, tar
 
 Members = list[tuple[tarfile.TarInfo, bytes]]
 

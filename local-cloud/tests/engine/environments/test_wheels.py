@@ -14,7 +14,7 @@ from local_cloud.engine.environments import uv, wheels
 from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.isolation.apart import Apart
 from local_cloud.engine.spec import Plan, Replica, State
-from tests.engine.packed import SETUP, sdist
+from tests.engine.archives import SETUP, sdist
 from tests.engine.support import Cloud, engine, run, until
 from tests.engine.wheels import wheel
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from local_cloud.json_types import Json
 from testing.tally import Tally
-from tests.torture.writers.acknowledged import Key
+from tests.torture.writers.acknowledgements import Key
 from tests.torture.writers.writer import Writer
 
 PROJECT = "/bigquery/v2/projects/torture"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testing.tally import Tally
 from tests.torture.rig import PARENT
-from tests.torture.writers.acknowledged import Key
+from tests.torture.writers.acknowledgements import Key
 from tests.torture.writers.writer import Writer
 
 TRIALS = 10  # of a study

@@ -16,7 +16,7 @@ from google.cloud import storage
 import local_cloud
 from local_cloud import LocalCloudError
 from tests.google.vertex.support import BUCKET
-from tests.google.vertex.trained import Trained, probabilities, upload
+from tests.google.vertex.trained_model import Trained, probabilities, upload
 from tests.google.vertex.tuning.test_tuning import wait_for
 from tests.lesson_code import PASSENGERS
 

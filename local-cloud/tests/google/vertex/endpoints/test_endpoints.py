@@ -22,7 +22,7 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.endpoints.predictions import _extend, _predictions
 from testing.request_bodies import BODIES, KINDS
 from tests.google.vertex.support import BUCKET
-from tests.google.vertex.trained import IMAGE, SERVE, Trained, probabilities, upload
+from tests.google.vertex.trained_model import IMAGE, SERVE, Trained, probabilities, upload
 from tests.google.vertex.tuning.test_tuning import wait_for
 from tests.lesson_code import PASSENGERS
 

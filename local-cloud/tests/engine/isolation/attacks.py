@@ -1,6 +1,6 @@
 """An engine in a machine of the test's own (machine.py), and jobs that attack that machine.
 
-`python attacked.py FOLDER PLACE …` writes files into the places, has jobs attack, and prints as
+`python attacks.py FOLDER PLACE …` writes files into the places, has jobs attack, and prints as
 JSON what each could do, and what of the machine has changed afterwards.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from local_cloud.engine.jobs import fork_server, warm_start
 from local_cloud.engine.spec import JobContext, Plan, Replica
-from tests.engine.packed import sdist
+from tests.engine.archives import sdist
 from tests.engine.support import Cloud, alive, engine, until
 
 HOSTILE = Path(__file__).with_name("hostile.py")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testing.tally import Tally
-from tests.torture.writers.acknowledged import Acknowledged, Key
+from tests.torture.writers.acknowledgements import Acknowledged, Key
 
 
 def compared(acknowledged: Acknowledged, values: dict[Key, object]) -> tuple[int, int, list[str]]:

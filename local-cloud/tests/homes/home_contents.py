@@ -1,7 +1,7 @@
 """What a small home holds: each part is made through the real SDKs, and read back through them.
 
-    python kept.py make 2026-11-24     # by the version of that day
-    python kept.py read 2026-11-24     # by that version or a later one: print what is read, as JSON
+    python home_contents.py make 2026-11-24     # by the version of that day
+    python home_contents.py read 2026-11-24     # by that version or a later one: print it as JSON
 
 It runs with the `local_cloud` that PYTHONPATH names, so it imports nothing else of the project.
 """

@@ -1,6 +1,6 @@
 """Requests of the real SDKs, changed at random: nobody gets in without the secret, no 500.
 
-`python -m tests.mutated [COUNT [SEED]]` prints how many were tried and let in, and
+`python -m tests.mutations [COUNT [SEED]]` prints how many were tried and let in, and
 which ended in a server error, on a local cloud of its own.
 """
 
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import local_cloud
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from tests.recorded import Recorded, record
+from tests.recorded_requests import Recorded, record
 
 SECONDS = 60.0  # to wait for an answer
 

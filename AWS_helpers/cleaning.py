@@ -77,10 +77,10 @@ def _is_ours(session: Session, arn: str) -> bool:
 
 def _objects(session: Session, prefix: str) -> Thing | None:
     """Return the objects with a prefix as one thing."""
-    found = session.boto.resource("s3").Bucket(session.bucket).objects.filter(Prefix=prefix)
-    sizes: list[Any] = [each.size for each in found]
+    objects = session.boto.resource("s3").Bucket(session.bucket).objects.filter(Prefix=prefix)
+    sizes: list[Any] = [each.size for each in objects]
     name = f"{len(sizes)} objects in {session.uri}/{prefix}, {sum(sizes) / 2**20:.1f} MiB"
-    return Thing(name, found.delete) if sizes else None
+    return Thing(name, objects.delete) if sizes else None
 
 
 def _delete_job(cloud: SageMaker, job: Job) -> None:

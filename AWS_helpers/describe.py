@@ -103,17 +103,17 @@ class SageMaker:
     # ---- what a job was asked to do -------------------------------------------------------------
     def spec(self, job: Job) -> JobSpec:
         """Return what the job was asked to do; of a tuning job, what each of its trials was."""
-        found, name, tuning = _definition(job), _name_of(job), self.is_tuning(job)
-        flags = found.static_hyper_parameters if tuning else found.hyper_parameters
-        checkpoints = value_or_none(found.checkpoint_config)
-        machine, replicas = _instances(found)
-        base = str(found.output_data_config.s3_output_path).rstrip("/")
+        definition, name, tuning = _definition(job), _name_of(job), self.is_tuning(job)
+        flags = definition.static_hyper_parameters if tuning else definition.hyper_parameters
+        checkpoints = value_or_none(definition.checkpoint_config)
+        machine, replicas = _instances(definition)
+        base = str(definition.output_data_config.s3_output_path).rstrip("/")
         own = f"{base}/" if tuning else f"{base}/{name}/"  # a tuning job's base is its own
         return JobSpec(
             name=name,
             machine=machine,
             replicas=replicas,
-            spot=value_or_none(found.enable_managed_spot_training) or False,
+            spot=value_or_none(definition.enable_managed_spot_training) or False,
             flags=value_or_none(flags) or {},
             base=base,
             output=f"{base}/{name}/output/model.tar.gz",
@@ -193,11 +193,11 @@ class SageMaker:
         By boto3: the SDK's own get_all_training_jobs() asks for ten at a time.
         """
         api = self.session.client("sagemaker")
-        found = api.get_paginator("list_training_jobs_for_hyper_parameter_tuning_job").paginate(
+        pages = api.get_paginator("list_training_jobs_for_hyper_parameter_tuning_job").paginate(
             HyperParameterTuningJobName=job.hyper_parameter_tuning_job_name,
             PaginationConfig={"PageSize": 100},
         )
-        trials = [trial for page in found for trial in page["TrainingJobSummaries"]]
+        trials = [trial for page in pages for trial in page["TrainingJobSummaries"]]
         return sorted(trials, key=lambda trial: (trial["CreationTime"], trial["TrainingJobName"]))
 
     def trial_job(self, name: str) -> TrainingJob:
@@ -205,8 +205,8 @@ class SageMaker:
         from sagemaker.core.resources import TrainingJob
 
         session = self.session
-        found: TrainingJob = TrainingJob.get(name, session=session.boto, region=session.region)
-        return found
+        job: TrainingJob = TrainingJob.get(name, session=session.boto, region=session.region)
+        return job
 
     def trial_reason(self, trial: Trial) -> str:
         """Return why a trial has no result: a script that failed says so itself, in its log."""

@@ -10,11 +10,11 @@ def instances_of(api: Any, endpoint: str) -> list[tuple[str, int]]:
 
     `api` is boto3's client of SageMaker. A variant that has failed, or is not ready yet, has none.
     """
-    found = api.describe_endpoint(EndpointName=endpoint)
-    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
+    endpoint_now = api.describe_endpoint(EndpointName=endpoint)
+    config = api.describe_endpoint_config(EndpointConfigName=endpoint_now["EndpointConfigName"])
     counts = {
         each["VariantName"]: each.get("DesiredInstanceCount", 1)
-        for each in found.get("ProductionVariants", [])
+        for each in endpoint_now.get("ProductionVariants", [])
     }
     variants = config["ProductionVariants"]
     sizes = [(each["InstanceType"], counts.get(each["VariantName"], 0)) for each in variants]

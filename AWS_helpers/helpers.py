@@ -42,7 +42,7 @@ def get_s3_bucket_size(bucket_name: str) -> dict[str, float]:
     sizes: list[int] = []
     with refusals(f"bucket {bucket_name}"):
         for page in _client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket_name):
-            sizes += [found["Size"] for found in page.get("Contents", [])]
+            sizes += [each["Size"] for each in page.get("Contents", [])]
     size = sum(sizes)
     return {
         "objects": len(sizes),

@@ -21,10 +21,10 @@ def report_interrupts() -> None:
 
     for kind in (TrainingJob, HyperParameterTuningJob):
         if not hasattr(kind.wait, "__wrapped_for_interrupts__"):
-            kind.wait = _reporting(kind.wait)
+            kind.wait = _report_interrupts(kind.wait)
 
 
-def _reporting(wait: Callable[..., Any]) -> Callable[..., Any]:
+def _report_interrupts(wait: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(wait)
     def reporting(job: Any, *arguments: Any, **more: Any) -> Any:
         try:

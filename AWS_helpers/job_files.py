@@ -40,8 +40,12 @@ def write_job(request: Request, path: str = "job.json") -> str:
     Path(path).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
     return shlex.join(
         [
-            *("aws", service, call, f"--region={session.region}"),
-            *("--cli-input-json", f"file://{path}"),  # one word with "=" is not understood
+            "aws",
+            service,
+            call,
+            f"--region={session.region}",
+            "--cli-input-json",
+            f"file://{path}",  # one word with "=" is not understood
         ]
     )
 

@@ -27,10 +27,23 @@ FOUR_TOO = ("g5.24xlarge", "g6.24xlarge")
 READ = "2025"
 REGIONS = {
     "A10G": (
-        *("us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1"),
-        *("eu-west-1", "eu-west-2", "eu-west-3", "eu-central-1", "eu-north-1"),
-        *("ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-southeast-1"),
-        *("ap-southeast-2", "ap-south-1"),
+        "us-east-1",
+        "us-east-2",
+        "us-west-1",
+        "us-west-2",
+        "ca-central-1",
+        "sa-east-1",
+        "eu-west-1",
+        "eu-west-2",
+        "eu-west-3",
+        "eu-central-1",
+        "eu-north-1",
+        "ap-northeast-1",
+        "ap-northeast-2",
+        "ap-northeast-3",
+        "ap-southeast-1",
+        "ap-southeast-2",
+        "ap-south-1",
     ),
 }
 MACHINES = {

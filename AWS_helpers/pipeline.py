@@ -159,8 +159,8 @@ def steps(execution: PipelineExecution) -> dict[str, str]:
 def find_model_package(execution: PipelineExecution) -> str | None:
     """Return the ARN of the model package that an execution has registered; None without one."""
     for step in execution.list_steps():
-        if found := step.get("Metadata", {}).get("RegisterModel"):
-            return str(found["Arn"])
+        if registered := step.get("Metadata", {}).get("RegisterModel"):
+            return str(registered["Arn"])
     return None
 
 
@@ -175,10 +175,10 @@ def _pipeline(
     """
     from sagemaker.mlops.workflow.pipeline import Pipeline
 
-    found = Pipeline(name=name, parameters=parameters, steps=made, sagemaker_session=session)
-    text = found.definition()
-    vars(found)["definition"] = lambda: text
-    return found
+    pipeline = Pipeline(name=name, parameters=parameters, steps=made, sagemaker_session=session)
+    text = pipeline.definition()
+    vars(pipeline)["definition"] = lambda: text
+    return pipeline
 
 
 def _make_group(session: Session, name: str) -> None:
@@ -192,11 +192,11 @@ def _make_group(session: Session, name: str) -> None:
 
 def _reason(execution: PipelineExecution) -> str:
     """Return why an execution has not succeeded: its own reason, then that of the step."""
-    found = [execution.describe().get("FailureReason", "")]
+    reasons = [execution.describe().get("FailureReason", "")]
     for step in execution.list_steps():
         if step["StepStatus"] == "Failed":
-            found.append(f"{step['StepName']}: {step.get('FailureReason', '')}")
-    return " ".join(each for each in found if each)
+            reasons.append(f"{step['StepName']}: {step.get('FailureReason', '')}")
+    return " ".join(each for each in reasons if each)
 
 
 @contextmanager

@@ -196,10 +196,10 @@ def _upload(*files: Path) -> str:
 
     It changes with the contents: a step that is given the same URI is given the same files.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in files:
-        found.update(path.read_bytes())
-    own, folder = current_session(), f"pipelines/{files[0].parent.name}-{found.hexdigest()[:12]}"
+        digest.update(path.read_bytes())
+    own, folder = current_session(), f"pipelines/{files[0].parent.name}-{digest.hexdigest()[:12]}"
     for path in files:
         send(own, path, f"{folder}/{path.name}")
     return f"{own.uri}/{folder}"

@@ -86,18 +86,18 @@ class Amazon:
         """Check that there is a role, and that its trust policy lets SageMaker assume it."""
         name = self.role.rpartition("/")[2]
         try:
-            found = self._ask("iam", "get_role", RoleName=name)["Role"]
+            role = self._ask("iam", "get_role", RoleName=name)["Role"]
         except LookupError:
             raise Fix(f"there is no role {name}: make it, or name another in LESSON_ROLE") from None
         trusted = any(
-            _trusts(one, SERVICE) for one in _each(found["AssumeRolePolicyDocument"]["Statement"])
+            _trusts(one, SERVICE) for one in _each(role["AssumeRolePolicyDocument"]["Statement"])
         )
         if not trusted:
             raise Fix(
                 f"the trust policy of {name} does not let {SERVICE} assume it: add that, as on the "
                 "lesson's page about Amazon Web Services"
             )
-        return f"{found['Arn']}, which SageMaker may assume"
+        return f"{role['Arn']}, which SageMaker may assume"
 
     def check_permissions(self) -> str:
         """Check that these credentials may send, list and cancel jobs, and pass the role."""
@@ -135,9 +135,9 @@ class Amazon:
 
     def check_sagemaker(self) -> str:
         """Check that the service answers in the region."""
-        found = self._ask("sagemaker", "list_training_jobs", MaxResults=1)["TrainingJobSummaries"]
+        jobs = self._ask("sagemaker", "list_training_jobs", MaxResults=1)["TrainingJobSummaries"]
         return f"it answers in {self.region}" + (
-            f"; the newest job is {found[0]['TrainingJobName']}" if found else ""
+            f"; the newest job is {jobs[0]['TrainingJobName']}" if jobs else ""
         )
 
     def check_quota(self) -> str:
@@ -162,10 +162,10 @@ class Amazon:
     def check_image(self) -> str:
         """Check that the image can be pulled."""
         image = images.image_for(MACHINE, self.region)
-        found = images.ECR.fullmatch(image)
-        if not found:
+        match = images.ECR.fullmatch(image)
+        if not match:
             raise Fix(f"{image} is not in a registry of Amazon (ECR), from which SageMaker pulls")
-        account, region, name, tag = found.groups()
+        account, region, name, tag = match.groups()
         try:
             answer = self._ask(
                 "ecr", "batch_get_image", region, registryId=account, repositoryName=name,
@@ -184,8 +184,8 @@ class Amazon:
     @cached_property
     def caller(self) -> Mapping[str, str]:
         """Return whose the credentials are."""
-        found: Mapping[str, str] = self._client("sts").get_caller_identity()
-        return found
+        identity: Mapping[str, str] = self._client("sts").get_caller_identity()
+        return identity
 
     @cached_property
     def role(self) -> str:
@@ -275,8 +275,8 @@ class Amazon:
             "ContextEntries": [PASSED],
             **where,
         }
-        found = self._ask("iam", "simulate_principal_policy", **question)["EvaluationResults"]
-        return [one["EvalActionName"] for one in found if one["EvalDecision"] != "allowed"]
+        results = self._ask("iam", "simulate_principal_policy", **question)["EvaluationResults"]
+        return [one["EvalActionName"] for one in results if one["EvalDecision"] != "allowed"]
 
 
 def _code(refusal: Any) -> str:

@@ -149,9 +149,9 @@ def _variant(
 def _variants(session: Session, endpoint: str, share: int) -> list[dict[str, Any]]:
     """Return the variants of an endpoint as they stand, with a share of its requests in all."""
     api = session.client("sagemaker")
-    found = api.describe_endpoint(EndpointName=endpoint)
-    config = api.describe_endpoint_config(EndpointConfigName=found["EndpointConfigName"])
-    now = {each["VariantName"]: each for each in found["ProductionVariants"]}
+    status = api.describe_endpoint(EndpointName=endpoint)
+    config = api.describe_endpoint_config(EndpointConfigName=status["EndpointConfigName"])
+    now = {each["VariantName"]: each for each in status["ProductionVariants"]}
     total = sum(each["DesiredWeight"] for each in now.values()) or 1
     return [
         variant
@@ -223,20 +223,20 @@ def _ready(session: Session, name: str, config: str) -> Endpoint:
     After an update that has failed, an endpoint has its old configuration again.
     """
     api = session.client("sagemaker")
-    found = api.describe_endpoint(EndpointName=name)
-    while found["EndpointStatus"] in ("Creating", "Updating"):
+    status = api.describe_endpoint(EndpointName=name)
+    while status["EndpointStatus"] in ("Creating", "Updating"):
         pause()
-        found = api.describe_endpoint(EndpointName=name)
-    if (found["EndpointStatus"], found["EndpointConfigName"]) != ("InService", config):
-        raise LessonError(f"{name}: {found.get('FailureReason', found['EndpointStatus'])}")
+        status = api.describe_endpoint(EndpointName=name)
+    if (status["EndpointStatus"], status["EndpointConfigName"]) != ("InService", config):
+        raise LessonError(f"{name}: {status.get('FailureReason', status['EndpointStatus'])}")
     return _endpoint(session, name)
 
 
 def _endpoint(session: Session, name: str) -> Endpoint:
     from sagemaker.core.resources import Endpoint
 
-    found: Any = Endpoint.get(name, session=session.boto, region=session.region)
-    return found
+    endpoint: Any = Endpoint.get(name, session=session.boto, region=session.region)
+    return endpoint
 
 
 def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
@@ -249,8 +249,8 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
     session = current_session()
     body = json.dumps({"instances": serving.as_list(instances)})
     with refusals("predicting"):
-        found = _endpoint(session, endpoint) if isinstance(endpoint, str) else endpoint
-        answer = found.invoke(body=body, content_type=JSON, accept=JSON).body.read()
+        target_endpoint = _endpoint(session, endpoint) if isinstance(endpoint, str) else endpoint
+        answer = target_endpoint.invoke(body=body, content_type=JSON, accept=JSON).body.read()
     return serving.whole_classes(json.loads(answer)["predictions"])
 
 

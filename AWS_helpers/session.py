@@ -17,7 +17,7 @@ from AWS_helpers.light_imports import import_jsonschema
 from lesson import LessonError, target
 from lesson.services import sessions
 from lesson.services.sessions import MARK, bucket_name
-from lesson.show.progress import note, wrapped
+from lesson.show.progress import note, wrap
 
 if TYPE_CHECKING:
     import boto3
@@ -97,7 +97,7 @@ def connect(
     report_interrupts()
     _session = session
     identity = f"role {session.role.rpartition('/')[2]}"
-    print(wrapped(sessions.in_words(session, identity, "Amazon")))
+    print(wrap(sessions.in_words(session, identity, "Amazon")))
     return session
 
 
@@ -174,8 +174,8 @@ def refusals(what: str) -> Iterator[None]:
 def _role(named: str | None, region: str) -> str:
     from sagemaker.core.helper.session_helper import get_execution_role
 
-    if found := named or os.environ.get("LESSON_ROLE"):
-        return found
+    if role := named or os.environ.get("LESSON_ROLE"):
+        return role
     try:
         with refusals("looking for a role"):
             own: str = get_execution_role(_sagemaker(region))

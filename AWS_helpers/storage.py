@@ -23,11 +23,11 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     for two of the same name.
     """
     session = current_session()
-    found = name_objects(files, prefix)
-    for path, name in found:
+    named = name_objects(files, prefix)
+    for path, name in named:
         with refusals(f"uploading {path}"):
             send(session, path, name)
-    return [f"{session.uri}/{name}" for _, name in found]
+    return [f"{session.uri}/{name}" for _, name in named]
 
 
 def send(session: Session, path: Path, name: str) -> None:
@@ -87,9 +87,9 @@ def download(session: Session, uri: str, folder: Path) -> Path:
         bucket, prefix = split(uri.rstrip("/") + "/")
         pages = s3.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
-            for found in page.get("Contents", []):
-                if name := found["Key"].removeprefix(prefix):
-                    s3.download_file(bucket, found["Key"], str(folder / name))
+            for listed in page.get("Contents", []):
+                if name := listed["Key"].removeprefix(prefix):
+                    s3.download_file(bucket, listed["Key"], str(folder / name))
     return folder
 
 

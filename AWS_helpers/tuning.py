@@ -215,8 +215,8 @@ def _hyperband() -> HyperParameterTuningJobStrategyConfig:
 
 def _definitions(objective: str) -> list[dict[str, str]]:
     """Return what to read out of the log; of any other metric, lines like `NAME = 0.5`."""
-    found = {objective: rf"{re.escape(objective)} = {NUMBER}"} | METRICS
-    return [{"Name": name, "Regex": regex} for name, regex in found.items()]
+    regexes = {objective: rf"{re.escape(objective)} = {NUMBER}"} | METRICS
+    return [{"Name": name, "Regex": regex} for name, regex in regexes.items()]
 
 
 def _combinations(space: Space, trials: int) -> int:

@@ -88,7 +88,7 @@ def train_on_vm(
         else:
             vm.run_here(rented)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results)
-    run = vm.row("EC2", spec, vm.Rented(rented, price, begun), request=request)
+    run = vm.row("EC2", spec, vm.RentedMachine(rented, price, begun), request=request)
     return vm.wait_for(cloud, run) if wait or target() == "local" else run
 
 

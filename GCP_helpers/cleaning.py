@@ -46,11 +46,11 @@ def _jobs(cloud: VertexAI, bucket: Bucket) -> Iterator[cleaning.Job]:
 
 
 def _bucket(session: Session) -> Bucket:
-    found = session.storage.lookup_bucket(session.bucket)
-    ours = found is not None and found.labels.get(MARK) == "true"
+    bucket_there = session.storage.lookup_bucket(session.bucket)
+    ours = bucket_there is not None and bucket_there.labels.get(MARK) == "true"
     bucket = session.storage.bucket(session.bucket)
     objects = partial(_objects, session)
-    return Bucket(session.uri, found is not None, ours, objects, bucket.delete)
+    return Bucket(session.uri, bucket_there is not None, ours, objects, bucket.delete)
 
 
 def _objects(session: Session, prefix: str) -> Thing | None:

@@ -65,8 +65,8 @@ class VertexAI:
         tunings = cast("list[Job]", aiplatform.HyperparameterTuningJob.list(filter=filter))
         hidden = {name for each in (*pipelines, *tunings) for name in self._backing_names(each)}
         single = cast("list[Job]", aiplatform.CustomJob.list(filter=filter))
-        found = [*pipelines, *tunings, *(job for job in single if job.resource_name not in hidden)]
-        return sorted(found, key=lambda job: job.create_time, reverse=True)
+        jobs = [*pipelines, *tunings, *(job for job in single if job.resource_name not in hidden)]
+        return sorted(jobs, key=lambda job: job.create_time, reverse=True)
 
     def find(self, name: str) -> Job | None:
         """Return the newest job of this name; None if there is none."""
@@ -102,14 +102,14 @@ class VertexAI:
     # ---- what a job was asked to do -------------------------------------------------------------
     def spec(self, job: Job) -> JobSpec:
         """Return what the job was asked to do."""
-        found = self._custom_job_spec(job)
-        pools = [each for each in found.worker_pool_specs if each.replica_count]
+        custom = self._custom_job_spec(job)
+        pools = [each for each in custom.worker_pool_specs if each.replica_count]
         machine, package = pools[0].machine_spec, pools[0].python_package_spec
         container, mixed = pools[0].container_spec, _name_machines(pools)
         words = [*package.args, *container.args]
         words += [word for part in container.command for word in part.split()]
         # types/custom_job.py, base_output_directory, says where below it a job leaves what.
-        base = found.base_output_directory.output_uri_prefix.rstrip("/")
+        base = custom.base_output_directory.output_uri_prefix.rstrip("/")
         code = [*package.package_uris, *(f"gs://{w[5:]}" for w in words if w.startswith("/gcs/"))]
         return JobSpec(
             name=job.display_name,
@@ -117,7 +117,7 @@ class VertexAI:
             replicas=sum(int(each.replica_count) for each in pools),
             gpu=machine.accelerator_type.name if machine.accelerator_count and not mixed else None,
             gpu_count=0 if mixed else machine.accelerator_count,
-            spot=found.scheduling.strategy.name == "SPOT",
+            spot=custom.scheduling.strategy.name == "SPOT",
             flags=dict(
                 word[2:].split("=", 1) for word in words if word[:2] == "--" and "=" in word
             ),
@@ -134,8 +134,8 @@ class VertexAI:
             return job.gca_resource.trial_job_spec
         if not _is_pipeline(job):
             return job.gca_resource.job_spec
-        found = job.to_dict()["trainingTaskInputs"]
-        return CustomJobSpec.from_json(json.dumps(found), ignore_unknown_fields=True)
+        inputs = job.to_dict()["trainingTaskInputs"]
+        return CustomJobSpec.from_json(json.dumps(inputs), ignore_unknown_fields=True)
 
     # ---- how far it is --------------------------------------------------------------------------
     def refresh(self, job: Job) -> None:

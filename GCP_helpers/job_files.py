@@ -52,8 +52,14 @@ def write_job(request: Request, path: str = "config.yaml") -> str:
     labels = ",".join(f"{name}={value}" for name, value in message.labels.items())
     return shlex.join(
         [
-            *("gcloud", "ai", "custom-jobs", "create", f"--region={session.region}"),
-            *(f"--display-name={message.display_name}", f"--labels={labels}", f"--config={path}"),
+            "gcloud",
+            "ai",
+            "custom-jobs",
+            "create",
+            f"--region={session.region}",
+            f"--display-name={message.display_name}",
+            f"--labels={labels}",
+            f"--config={path}",
         ]
     )
 

@@ -138,14 +138,14 @@ def run_locally(definition: Definition) -> dict[str, Any]:
         finally:
             logging.disable(logging.NOTSET)
             (FOLDER / "local.log").write_text(printed.getvalue(), encoding="utf-8")
-    found: dict[str, Any] = task.outputs
-    return found
+    outputs: dict[str, Any] = task.outputs
+    return outputs
 
 
 def tasks(job: PipelineJob) -> dict[str, str]:
     """Return the state of each task of a pipeline, in the order in which they began."""
-    found = sorted(job.task_details, key=lambda task: task.create_time)
-    return {task.task_name: task.state.name for task in found if task.parent_task_id}
+    details = sorted(job.task_details, key=lambda task: task.create_time)
+    return {task.task_name: task.state.name for task in details if task.parent_task_id}
 
 
 # ---- the request ----------------------------------------------------------------------------
@@ -207,15 +207,15 @@ def _places(definition: Definition) -> tuple[str, str]:
 
 def _files() -> list[tuple[Path, str]]:
     """Return the files of the code, each with its name in the code's folder."""
-    found = [*CODE, ROOT / "lesson/preparation.py"]
-    return [(path, str(path.relative_to(ROOT))) for path in found]
+    paths = [*CODE, ROOT / "lesson/preparation.py"]
+    return [(path, str(path.relative_to(ROOT))) for path in paths]
 
 
 def _digest(*files: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in files:
-        found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _state_price(

@@ -68,7 +68,7 @@ def checks(region: str | None = None) -> Mapping[str, Callable[[], str]]:
     }
 
 
-class Refused(Exception):
+class CheckRefused(Exception):
     """A service answered with an error; `status` is that of HTTP, `reason` that of its details."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -122,16 +122,16 @@ class Google:
 
         sessions.activate("STORAGE_EMULATOR_HOST")
         try:
-            found = self.own_credentials
-            if not found.valid:
-                found.refresh(Request())
+            own = self.own_credentials
+            if not own.valid:
+                own.refresh(Request())
         except DefaultCredentialsError:
             raise Fix(f"there are no Google credentials on this machine; {LOGIN}") from None
         except RefreshError as problem:
             raise Fix(f"Google does not accept them ({problem.args[0]}); {LOGIN}") from None
         except TransportError:
             raise Fix("Google does not answer; look at your network, and try again") from None
-        account = getattr(found, "service_account_email", "") or getattr(found, "account", "")
+        account = getattr(own, "service_account_email", "") or getattr(own, "account", "")
         return f"accepted, {account}" if account else "accepted"
 
     def check_project(self) -> str:
@@ -148,8 +148,8 @@ class Google:
             wanted.append("artifactregistry.googleapis.com")
         names = "&".join(f"names={self.project_name}/services/{name}" for name in wanted)
         url = f"{USAGE}/v1/{self.project_name}/services:batchGet?{names}"
-        found = self._ask("GET", url).get("services", [])
-        enabled = {each["config"]["name"] for each in found if each.get("state") == "ENABLED"}
+        services = self._ask("GET", url).get("services", [])
+        enabled = {each["config"]["name"] for each in services if each.get("state") == "ENABLED"}
         if missing := [name for name in wanted if name not in enabled]:
             raise Fix(f"not enabled: {self._enable(*missing)}")
         return ", ".join(wanted)
@@ -223,7 +223,7 @@ class Google:
         url = f"https://{host}/v2/{name}/manifests/{tag[0] if tag else 'latest'}"
         try:
             self._ask("HEAD", url, headers={"Accept": MANIFESTS})
-        except Refused as refusal:
+        except CheckRefused as refusal:
             raise Fix(
                 f"{self.image}: the registry answers {refusal.status}; build and push the lesson's "
                 "own (`python -m tools.image --cloud gcp` prints how), and name it in LESSON_IMAGE"
@@ -234,7 +234,7 @@ class Google:
 
     # ---- what is asked --------------------------------------------------------------------------
     def _ask(self, method: str, url: str, **more: Any) -> dict[str, Any]:
-        """Return a service's answer; Refused, Fix or Skip for what it refuses."""
+        """Return a service's answer; CheckRefused, Fix or Skip for what it refuses."""
         import requests
         from google.auth.exceptions import TransportError
 
@@ -245,19 +245,19 @@ class Google:
         if answer.status_code == 501:
             raise Skip("this service is not here, so it cannot be told")
         if answer.ok:
-            found: dict[str, Any] = answer.json() if answer.content else {}
-            return found
+            content: dict[str, Any] = answer.json() if answer.content else {}
+            return content
         raise self._refusal(answer)
 
     def _refusal(self, answer: Any) -> Exception:
-        """Return a Fix for what can be told of any service, and Refused for the rest."""
+        """Return a Fix for what can be told of any service, and CheckRefused for the rest."""
         if answer.status_code >= 500:
             host = answer.url.split("/")[2]
             return Fix(f"{host} answers {answer.status_code}; try again in a few minutes")
         try:
             error = answer.json()["error"]
         except (ValueError, KeyError, TypeError):
-            return Refused(answer.status_code, "", answer.reason or "")
+            return CheckRefused(answer.status_code, "", answer.reason or "")
         details = [each for each in error.get("details", []) if "reason" in each]
         reason = details[0]["reason"] if details else ""
         message = str(error.get("message", ""))
@@ -273,7 +273,7 @@ class Google:
                 f"refused: {message} Look at the project's id in GOOGLE_CLOUD_PROJECT, or ask for "
                 "the permission"
             )
-        return Refused(answer.status_code, reason, message)
+        return CheckRefused(answer.status_code, reason, message)
 
     def _enable(self, *apis: str) -> str:
         return (
@@ -284,17 +284,17 @@ class Google:
     def _not_granted(self, wanted: Any) -> list[str]:
         """Return which permissions in the project these credentials lack."""
         url = f"{RESOURCES}/{self.project}:testIamPermissions"
-        found = self._ask("POST", url, json={"permissions": list(wanted)}).get("permissions", [])
-        return [each for each in wanted if each not in found]
+        granted = self._ask("POST", url, json={"permissions": list(wanted)}).get("permissions", [])
+        return [each for each in wanted if each not in granted]
 
     def _limit(self, metric: str) -> int:
         """Return a quota's limit in the region; -1 is no limit."""
-        found = self._ask(
+        quota = self._ask(
             "GET",
             f"{USAGE}/v1beta1/{self.project_name}/services/"
             f"aiplatform.googleapis.com/consumerQuotaMetrics/aiplatform.googleapis.com%2F{metric}",
         )
-        limits = found.get("consumerQuotaLimits", [])
+        limits = quota.get("consumerQuotaLimits", [])
         buckets = [bucket for limit in limits for bucket in limit.get("quotaBuckets", [])]
         here = [one for one in buckets if one.get("dimensions", {}).get("region") == self.region]
         general = [one for one in buckets if not one.get("dimensions")]

@@ -150,8 +150,8 @@ def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
     current_session()
     asked = serving.as_list(instances)
     with refusals("predicting"):
-        found = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint
-        return serving.whole_classes(found.predict(instances=asked).predictions)
+        target_endpoint = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint
+        return serving.whole_classes(target_endpoint.predict(instances=asked).predictions)
 
 
 # ---- what still bills ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lesson import LessonError, target
 from lesson.services import sessions
 from lesson.services.sessions import MARK, bucket_name
-from lesson.show.progress import note, wrapped
+from lesson.show.progress import note, wrap
 
 if TYPE_CHECKING:
     import google.cloud.storage as storage
@@ -85,7 +85,7 @@ def connect(bucket: str | None = None, project: str | None = None, region: str =
     _make_bucket(session)
     _session = session
     identity = f"project {session.project}"
-    print(wrapped(sessions.in_words(session, identity, "Google")))
+    print(wrap(sessions.in_words(session, identity, "Google")))
     return session
 
 
@@ -137,14 +137,14 @@ def refusals(what: str) -> Iterator[None]:
 
 def project_in_use(named: str | None) -> str:
     """Return the project: as named, else of GOOGLE_CLOUD_PROJECT, else of the credentials."""
-    found = named or os.environ.get("GOOGLE_CLOUD_PROJECT")
+    project = named or os.environ.get("GOOGLE_CLOUD_PROJECT")
     if target() == "cloud":
-        found = found or _project_of_credentials()
-    if not found:
+        project = project or _project_of_credentials()
+    if not project:
         raise LessonError(
             "no project is known; name it, connect(project=...), or set GOOGLE_CLOUD_PROJECT"
         )
-    return found
+    return project
 
 
 def _project_of_credentials() -> str | None:

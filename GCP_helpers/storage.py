@@ -22,13 +22,13 @@ def upload(*files: str | Path, prefix: str = "") -> list[str]:
     for two of the same name.
     """
     session = current_session()
-    found = name_objects(files, prefix)
+    named = name_objects(files, prefix)
     bucket = session.storage.bucket(session.bucket)
-    for path, name in found:
+    for path, name in named:
         blob = bucket.blob(name)
         with refusals(f"uploading {path}"):
             send(blob, path)
-    return [f"{session.uri}/{name}" for _, name in found]
+    return [f"{session.uri}/{name}" for _, name in named]
 
 
 def send(blob: storage.Blob, path: Path) -> None:

@@ -92,7 +92,7 @@ def train_on_vm(
         else:
             vm.run_here(rented)
     spec = JobSpec(name, machine, 1, spot, {}, base, rented.results, gpu, count)
-    run = vm.row("Compute Engine", spec, vm.Rented(rented, price, begun), request=request)
+    run = vm.row("Compute Engine", spec, vm.RentedMachine(rented, price, begun), request=request)
     return vm.wait_for(cloud, run) if wait or target() == "local" else run
 
 
@@ -187,9 +187,9 @@ def insert(url: str, json: Mapping[str, Any]) -> None:
     import google.auth
     from google.auth.transport.requests import AuthorizedSession
 
-    found, _ = google.auth.default(scopes=[SCOPE])
+    credentials, _ = google.auth.default(scopes=[SCOPE])
     session: Any = AuthorizedSession
-    answer = session(found).post(url, json=json)
+    answer = session(credentials).post(url, json=json)
     if not answer.ok:
         raise LessonError(f"Compute Engine answered {answer.status_code}, {answer.text.strip()}")
 
@@ -230,7 +230,11 @@ def command(request: Request, path: str) -> str:
     words = [f"--{name}={value}" for name, value in options.items() if value]
     return shlex.join(
         [
-            *("gcloud", "compute", "instances", "create", body["name"]),
+            "gcloud",
+            "compute",
+            "instances",
+            "create",
+            body["name"],
             *words,
             "--no-restart-on-failure",
         ]

@@ -25,7 +25,11 @@ SHAPES = [
     (65_536, "1024,1024", 1024, 3, 1),
 ]
 COLUMNS = (
-    *("rows", "hidden", "an epoch, ms", "a checkpoint every", "each holds up the training, ms"),
+    "rows",
+    "hidden",
+    "an epoch, ms",
+    "a checkpoint every",
+    "each holds up the training, ms",
     "share that is added (goal under 2 %)",
 )
 PAIRS = 3  # of a run without and one with checkpoints, in each process
@@ -80,12 +84,12 @@ def main() -> None:
         seconds(every)  # not counted
         clock.update(save=0.0, saves=0.0)
         pairs = [(seconds("0"), seconds(every)) for _ in range(PAIRS)]
-    found = {
+    results = {
         "epoch": statistics.median(without for without, _ in pairs) / int(epochs),
         "held up": clock["save"] / clock["saves"],
         "share": statistics.median(on / without for without, on in pairs) - 1,
     }
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 def section() -> str:

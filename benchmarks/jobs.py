@@ -56,8 +56,13 @@ JOBS = {
 
 # Those whose jobs start warm (local_cloud/engine/warm/suitability.py).
 WARM = {
-    *("torch", "one replica", "own image", "two replicas"),
-    *("torch, SageMaker", "one instance", "two instances"),
+    "torch",
+    "one replica",
+    "own image",
+    "two replicas",
+    "torch, SageMaker",
+    "one instance",
+    "two instances",
 }
 
 

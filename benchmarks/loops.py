@@ -10,7 +10,13 @@ from benchmarks.scaling import rate
 
 # (hidden widths, rows of a step over both replicas)
 SHAPES = [([64, 32], 128), ([64, 32], 4096), ([1024, 1024], 128), ([1024, 1024], 4096)]
-COLUMNS = (*("hidden", "rows a step", "train_nn.py", "DistributedDataParallel", "times (goal 1)"),)
+COLUMNS = (
+    "hidden",
+    "rows a step",
+    "train_nn.py",
+    "DistributedDataParallel",
+    "times (goal 1)",
+)
 TRAINERS = ("train_nn", "ddp")
 TURNS = 3
 

@@ -38,8 +38,8 @@ def load(folder: Path) -> torch.nn.Module:
 async def predict(body: Instances) -> dict[str, list[float]]:
     """Return the probability of class 1 for each prepared row."""
     with torch.inference_mode():
-        found = model(torch.tensor(body.instances)).sigmoid()[:, 0]
-    return {"predictions": found.tolist()}
+        probabilities = model(torch.tensor(body.instances)).sigmoid()[:, 0]
+    return {"predictions": probabilities.tolist()}
 
 
 if __name__ == "__main__":

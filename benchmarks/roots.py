@@ -118,14 +118,14 @@ async def measure(rounds: int) -> None:
     for what in (*COMMANDS, "the loop of these steps alone"):
         medians = [f"{statistics.median(seconds[what, level]):.3f}" for level in engines]
         print(f"| {what} |", " | ".join(medians), "|")
-    found = []
+    cells = []
     for engine in engines.values():
         for number in range(WAITING):
             engine.submit("cloud", f"{len(COMMANDS)}-waits{number}", 1)
         await asyncio.sleep(10)
-        found.append(f"{memory_of(engine):.0f} MB")
+        cells.append(f"{memory_of(engine):.0f} MB")
         await engine.close()
-    print(f"| memory of {WAITING} jobs that wait |", " | ".join(found), "|")
+    print(f"| memory of {WAITING} jobs that wait |", " | ".join(cells), "|")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,14 @@ from benchmarks.measure import as_table, operations_per_row, ratio, say, take_tu
 # (hidden widths, rows of a step over all replicas)
 SHAPES = [([64, 32], 4096), ([256, 256], 4096), ([1024, 1024], 4096)]
 COLUMNS = (
-    *("hidden", "thousand rows a second, 1 process", "2 processes", "efficiency (goal 0.9)"),
-    *("the machine's limit", "of that limit"),
-    *("of a core's matrix product, 1 process", "of two cores', 2 processes"),
+    "hidden",
+    "thousand rows a second, 1 process",
+    "2 processes",
+    "efficiency (goal 0.9)",
+    "the machine's limit",
+    "of that limit",
+    "of a core's matrix product, 1 process",
+    "of two cores', 2 processes",
 )
 TURNS = 3
 

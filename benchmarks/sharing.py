@@ -17,7 +17,11 @@ KINDS = {
     "FSDP (`fully_shard`), 2 replicas": ("fsdp", 2),
 }
 COLUMNS = (
-    *("hidden", "what", "a step, ms", "parameters, KB each", "optimiser, KB each"),
+    "hidden",
+    "what",
+    "a step, ms",
+    "parameters, KB each",
+    "optimiser, KB each",
     "of one replica's",
 )
 TURNS = 3

@@ -24,7 +24,11 @@ EPOCHS = 5
 HIDDEN = (64, 32)
 BATCHES = (64, 200, 1024, 16_384)
 COLUMNS = (
-    *("batch", "train_nn.py", "scikit-learn", "Lightning", "times scikit-learn (goal 1.5)"),
+    "batch",
+    "train_nn.py",
+    "scikit-learn",
+    "Lightning",
+    "times scikit-learn (goal 1.5)",
     "times Lightning (goal 4)",
     "of one core's matrix product (goal 40 % from 1,024)",
 )
@@ -94,8 +98,10 @@ def lightning(batch: int, accelerator: str = "cpu") -> float:
             super().__init__()
             first, second = HIDDEN
             self.layers = torch.nn.Sequential(
-                *(torch.nn.Linear(7, first), torch.nn.ReLU()),
-                *(torch.nn.Linear(first, second), torch.nn.ReLU()),
+                torch.nn.Linear(7, first),
+                torch.nn.ReLU(),
+                torch.nn.Linear(first, second),
+                torch.nn.ReLU(),
                 torch.nn.Linear(second, 1),
             )
 

@@ -193,8 +193,8 @@ def main() -> None:
     measure: dict[str, Callable[[int, Path], Any]] = {"speed": speed, "worth": worth}
     hidden = contextlib.redirect_stdout(io.StringIO())
     with tempfile.TemporaryDirectory() as folder, warm(), hidden:
-        found = measure[what](number, Path(folder))
-    print(json.dumps(found))
+        result = measure[what](number, Path(folder))
+    print(json.dumps(result))
 
 
 def section() -> str:
@@ -220,8 +220,8 @@ def section() -> str:
     ]
     columns = ("what", "seconds (median)", "of the bare runs' time", "goal, under")
     say(f"studies: the best of {BEST_OF} trials, {STUDIES} studies ...")
-    found = [last_line("-m", "benchmarks.studies", "worth", str(seed)) for seed in range(STUDIES)]
-    middle = partial(_median, found)
+    seeds = [last_line("-m", "benchmarks.studies", "worth", str(seed)) for seed in range(STUDIES)]
+    middle = partial(_median, seeds)
     rows = [
         (words, *(f"{value:.3f}" for value in middle(name)))
         for words, name in (
@@ -230,8 +230,11 @@ def section() -> str:
         )
     ]
     worth_columns = (
-        *("median of three", "loss, 143 rows of the study", "accuracy there"),
-        *("loss, 179 unseen rows", "accuracy there"),
+        "median of three",
+        "loss, 143 rows of the study",
+        "accuracy there",
+        "loss, 179 unseen rows",
+        "accuracy there",
     )
     return (
         "### Studies on a warm local cloud\n\n"
@@ -239,9 +242,9 @@ def section() -> str:
     )
 
 
-def _median(found: list[dict[str, list[float]]], name: str) -> list[float]:
+def _median(seeds: list[dict[str, list[float]]], name: str) -> list[float]:
     """Return the median of each figure over the studies."""
-    return [statistics.median(values) for values in zip(*(one[name] for one in found), strict=True)]
+    return [statistics.median(values) for values in zip(*(one[name] for one in seeds), strict=True)]
 
 
 if __name__ == "__main__":

@@ -19,14 +19,28 @@ from benchmarks.measure import as_table, last_line, ratio, say, take_turns
 
 # (rows per step, hidden widths)
 SHAPES = [
-    *[(569, (64, 32)), (1024, (64, 32)), (2048, (64, 32)), (4096, (64, 32)), (16384, (64, 32))],
-    *[(64, (128, 128)), (256, (128, 128)), (1024, (128, 128))],
-    *[(64, (256, 256)), (256, (256, 256)), (1024, (256, 256)), (64, (512, 512))],
+    (569, (64, 32)),
+    (1024, (64, 32)),
+    (2048, (64, 32)),
+    (4096, (64, 32)),
+    (16384, (64, 32)),
+    (64, (128, 128)),
+    (256, (128, 128)),
+    (1024, (128, 128)),
+    (64, (256, 256)),
+    (256, (256, 256)),
+    (1024, (256, 256)),
+    (64, (512, 512)),
 ]
 COLUMNS = (
-    *("rows per step", "hidden", "million operations per step", "one thread, microseconds"),
-    *("gain, torch's own waiting", "asleep at once"),
-    *("beside a busy process: torch's own", "asleep at once"),
+    "rows per step",
+    "hidden",
+    "million operations per step",
+    "one thread, microseconds",
+    "gain, torch's own waiting",
+    "asleep at once",
+    "beside a busy process: torch's own",
+    "asleep at once",
 )
 TURNS = 2
 

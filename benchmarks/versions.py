@@ -66,23 +66,26 @@ def measures(folder: Path) -> dict[str, tuple[str, Measure]]:
     command.write_table(large / "0.npz", 131_072, 256)
     for number in (1, 2, 3):
         (large / f"{number}.npz").hardlink_to(large / "0.npz")
-    us, found = "µs a step", dict[str, tuple[str, Measure]]()
-    found["start: --help"] = ("ms", start_up)
-    found["start: one epoch, the whole process"] = ("s", partial(whole, small, 1))
-    found["start: 1,000 epochs, the whole process"] = ("s", partial(whole, small, 1000))
+    us, rows_of_table = "µs a step", dict[str, tuple[str, Measure]]()
+    rows_of_table["start: --help"] = ("ms", start_up)
+    rows_of_table["start: one epoch, the whole process"] = ("s", partial(whole, small, 1))
+    rows_of_table["start: 1,000 epochs, the whole process"] = ("s", partial(whole, small, 1000))
     for batch in (64, 200, 1024, 16_384):
-        found[f"step: {batch:,} rows"] = (us, partial(step, rows, ROWS, batch))
-    found[f"step: 1,024 rows, {WIDE}"] = (us, partial(step, wide, 8192, 1024, hidden=WIDE))
+        rows_of_table[f"step: {batch:,} rows"] = (us, partial(step, rows, ROWS, batch))
+    rows_of_table[f"step: 1,024 rows, {WIDE}"] = (us, partial(step, wide, 8192, 1024, hidden=WIDE))
     for batch in (128, 4096):
         two = partial(step, rows, ROWS, batch, replicas=2)
-        found[f"replicas: 2, {batch:,} rows"] = (us, two)
+        rows_of_table[f"replicas: 2, {batch:,} rows"] = (us, two)
     two = partial(step, wide, 8192, 1024, replicas=2)
-    found[f"replicas: 2, 1,024 rows, {WIDE}"] = (us, partial(two, hidden=WIDE))
-    found["layers: 2 replicas share them, 1,024 rows"] = (us, partial(two, parallelism="model"))
+    rows_of_table[f"replicas: 2, 1,024 rows, {WIDE}"] = (us, partial(two, hidden=WIDE))
+    rows_of_table["layers: 2 replicas share them, 1,024 rows"] = (
+        us,
+        partial(two, parallelism="model"),
+    )
     kept = partial(step, rows, ROWS, 1024, every=1)
-    found["checkpoints: one in every epoch of 64 steps"] = (us, kept)
-    found["tables: an epoch on 512 MiB of archives"] = ("ms", partial(shards, large))
-    return found
+    rows_of_table["checkpoints: one in every epoch of 64 steps"] = (us, kept)
+    rows_of_table["tables: an epoch on 512 MiB of archives"] = ("ms", partial(shards, large))
+    return rows_of_table
 
 
 def compare(old: Path, new: Path, rows: Mapping[str, tuple[str, Measure]], turns: int) -> None:

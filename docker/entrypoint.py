@@ -42,8 +42,8 @@ def main(words: list[str]) -> tuple[Path, list[str], dict[str, str]]:
 def settings(base: Path, name: str) -> dict[str, Any]:
     """Return a JSON file of the service; empty if there is none."""
     path = base / "input" / "config" / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return found
+    content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return content
 
 
 def decode(value: Any) -> Any:
@@ -59,16 +59,16 @@ def variables(base: Path) -> dict[str, str]:
     hosts = settings(base, "resourceconfig")
     data = base / "input" / "data"
     channels = [each.name for each in data.iterdir() if each.is_dir()] if data.exists() else []
-    found = {
+    settings_by_name = {
         "SM_MODEL_DIR": str(base / "model"),
         "SM_OUTPUT_DATA_DIR": str(base / "output" / "data"),
         **{f"SM_CHANNEL_{name.upper()}": str(data / name) for name in sorted(channels)},
     }
     if hosts:
-        found["SM_HOSTS"] = json.dumps(hosts["hosts"])
-        found["SM_CURRENT_HOST"] = hosts["current_host"]
-        found["SM_NETWORK_INTERFACE_NAME"] = hosts.get("network_interface_name", "eth0")
-    return found
+        settings_by_name["SM_HOSTS"] = json.dumps(hosts["hosts"])
+        settings_by_name["SM_CURRENT_HOST"] = hosts["current_host"]
+        settings_by_name["SM_NETWORK_INTERFACE_NAME"] = hosts.get("network_interface_name", "eth0")
+    return settings_by_name
 
 
 def unpack(archive: str, folder: Path) -> None:

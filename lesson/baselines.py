@@ -125,13 +125,17 @@ def table(baselines: Sequence[Baseline]) -> pd.DataFrame:
 
     rows = {
         each.name: (
-            *(sum(each.right), len(each.right), each.accuracy, *each.interval),
-            *(each.seconds, each.cost),
+            sum(each.right),
+            len(each.right),
+            each.accuracy,
+            *each.interval,
+            each.seconds,
+            each.cost,
         )
         for each in _best_first(baselines)
     }
-    found = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS))
-    return found.astype({"seconds": float, "cost": float}).round(3)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS))
+    return frame.astype({"seconds": float, "cost": float}).round(3)
 
 
 def _best_first(baselines: Sequence[Baseline]) -> list[Baseline]:

@@ -46,8 +46,8 @@ def clouds(*names: str, region: str | None = None) -> bool:
     fix = 0
     for name in names or tuple(CLOUDS):
         print(f"\n{CLOUDS[name]}, by read-only calls:")
-        found = import_module(f"{name.upper()}_helpers.readiness")
-        fix += report(found.checks(region), found.FIRST)
+        readiness = import_module(f"{name.upper()}_helpers.readiness")
+        fix += report(readiness.checks(region), readiness.FIRST)
     return _conclude(fix)
 
 
@@ -71,11 +71,11 @@ def packages() -> str:
     pins = _pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
     small = (Path(sys.prefix) / "small.txt").is_file()  # tools/environment.py has left some out
     named = _package_names(small)
-    found = {name: _version_of(name) for name in pins}
-    missing = [name for name in (named if small else pins) if found.get(name) is None]
+    versions = {name: _version_of(name) for name in pins}
+    missing = [name for name in (named if small else pins) if versions.get(name) is None]
     if missing:
         raise Fix(f"{_some(missing)} not in {sys.executable}: {_enter()}")
-    other = [f"{name} {found[name]}" for name in named if found.get(name) != pins.get(name)]
+    other = [f"{name} {versions[name]}" for name in named if versions.get(name) != pins.get(name)]
     if other:
         raise Fix(f"{_some(other)}: other versions than in requirements.txt: {_enter()}")
     if small:
@@ -99,10 +99,10 @@ def _package_names(small: bool) -> list[str]:
         tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
         for folder in (ROOT, LOCAL_CLOUD)
     )
-    found = house["project"]["dependencies"] + lesson["dependency-groups"]["lesson"]
+    requirements = house["project"]["dependencies"] + lesson["dependency-groups"]["lesson"]
     extras = house["project"]["optional-dependencies"]
-    found += extras["automl"] if small else itertools.chain(*extras.values())
-    return [re.split(r"[=<>]", each)[0].strip() for each in found]
+    requirements += extras["automl"] if small else itertools.chain(*extras.values())
+    return [re.split(r"[=<>]", each)[0].strip() for each in requirements]
 
 
 def _version_of(name: str) -> str | None:

@@ -30,10 +30,22 @@ from nbval import kernel as nbval_kernel
 from tests.kernel_source import ALONE
 
 IMPORTED = (
-    *("ipykernel.kernelapp", "IPython", "numpy", "pandas", "sklearn.model_selection", "torch"),
-    *("matplotlib.pyplot", "matplotlib_inline.backend_inline", "sklearn.preprocessing"),
-    *("boto3", "google.cloud.storage", "google.cloud.aiplatform", "sagemaker.core.resources"),
-    *("sagemaker.train", "sagemaker.train.tuner", "torch.utils.tensorboard"),
+    "ipykernel.kernelapp",
+    "IPython",
+    "numpy",
+    "pandas",
+    "sklearn.model_selection",
+    "torch",
+    "matplotlib.pyplot",
+    "matplotlib_inline.backend_inline",
+    "sklearn.preprocessing",
+    "boto3",
+    "google.cloud.storage",
+    "google.cloud.aiplatform",
+    "sagemaker.core.resources",
+    "sagemaker.train",
+    "sagemaker.train.tuner",
+    "torch.utils.tensorboard",
 )
 FILE = str(Path(__file__).with_name("kernel_source.py"))
 SOURCE = "NOTEBOOK_KERNELS"  # the variable with the source's socket

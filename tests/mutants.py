@@ -170,13 +170,13 @@ def mutants_of(root: Path, file: Path, functions: tuple[str, ...] = ()) -> list[
     nodes = [node for top in tops for node in code(top)]
     loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
     same = {id(each) for loop in loops for each in idle(loop.body)}
-    found = []
+    mutants = []
     for node in nodes:
         if id(node) not in same and (other := bug(node)) is not None:
             before, after = ast.get_source_segment(source, node) or "", ast.unparse(other)
             text = replaced(source, node, after)
-            found.append(Mutant(file, cast(Any, node).lineno, before, after, text))
-    return found
+            mutants.append(Mutant(file, cast(Any, node).lineno, before, after, text))
+    return mutants
 
 
 def replaced(source: str, node: Any, text: str) -> str:
@@ -194,11 +194,11 @@ def mirrors(root: Path, file: Path, package: Package) -> list[str]:
     if package.names:
         return [f"{package.tests}/{name}" for name in package.names]
     imported = re.compile(rf"\b{file.parent.name}(\.| import .*\b){file.stem}\b")
-    found = [
+    paths = [
         path.relative_to(root).as_posix() for path in sorted(folder.rglob("test_*.py"))
         if path.stem == f"test_{file.stem}" or imported.search(path.read_text(encoding="utf-8"))
     ]  # fmt: skip
-    return found or [package.tests]
+    return paths or [package.tests]
 
 
 def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:

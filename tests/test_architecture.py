@@ -116,4 +116,4 @@ def test_importing_a_package_loads_the_standard_library_only(package: str) -> No
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     own = {"GCP_helpers", "AWS_helpers", "lesson", "local_cloud"}
-    assert package in (found := set(ast.literal_eval(done.stdout))) and found <= own
+    assert package in (loaded := set(ast.literal_eval(done.stdout))) and loaded <= own

@@ -44,8 +44,8 @@ def done(
 
 
 def metrics(results: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((results / "metrics.json").read_text())
-    return found
+    written: dict[str, Any] = json.loads((results / "metrics.json").read_text())
+    return written
 
 
 def results(folder: Path) -> dict[str, list[Path]]:
@@ -77,11 +77,11 @@ def test_it_ends_with_a_row_of_each_run_and_two_pictures(
 def test_every_place_and_number_of_machines_gives_the_same_weights(
     done: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
-    found = results(done[1])
-    assert {place: len(runs) for place, runs in found.items()} == {
+    by_place = results(done[1])
+    assert {place: len(runs) for place, runs in by_place.items()} == {
         place: len(sizes) for place, sizes in PLACES.items()
     }
-    models = [torch.load(run / "model.pt")["model"] for runs in found.values() for run in runs]
+    models = [torch.load(run / "model.pt")["model"] for runs in by_place.values() for run in runs]
     for model in models[1:]:
         for name, weights in models[0].items():
             torch.testing.assert_close(model[name], weights, rtol=0, atol=1e-5)
@@ -90,9 +90,9 @@ def test_every_place_and_number_of_machines_gives_the_same_weights(
 def test_every_run_tells_how_many_machines_shared_the_rows(
     done: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
-    found = results(done[1])
+    by_place = results(done[1])
     for place, sizes in PLACES.items():
-        told = [metrics(run) for run in found[place]]
+        told = [metrics(run) for run in by_place[place]]
         assert [each["world_size"] for each in told] == sizes
         for each in told:
             rows = [replica["rows"] for replica in each["replicas"]]

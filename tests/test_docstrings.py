@@ -43,12 +43,12 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def wrong(path: Path) -> list[str]:
     """Name the functions whose docstring begins with no verb."""
-    found = []
+    faults = []
     for function in functions(path):
         words = re.findall(r"\w+", ast.get_docstring(function) or "")
         if words and words[0] in NOT_A_VERB:
-            found.append(f"{path.name}:{function.lineno} {function.name}: {words[0]} …")
-    return found
+            faults.append(f"{path.name}:{function.lineno} {function.name}: {words[0]} …")
+    return faults
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -131,7 +131,7 @@ def lines(path: ElementTree.Element) -> list[Area]:
 
 def illegible(drawn: ElementTree.Element) -> list[str]:
     """Every text that sticks out of its box, meets another text or a line, or is too pale."""
-    found = []
+    faults = []
     boxes: list[tuple[Area, str]] = []
     texts = [(each, ink(each)) for each in shapes(drawn) if each.tag == "text"]
     strokes = [line for each in shapes(drawn) if each.tag == "path" for line in lines(each)]
@@ -146,14 +146,14 @@ def illegible(drawn: ElementTree.Element) -> list[str]:
         inside = Area(box.left + 2, box.top + 2, box.right - 2, box.bottom - 2)
         others = [other for text, other in texts if text is not shape]
         if not inside.holds(area):
-            found.append(f"{shape.text} sticks out")
+            faults.append(f"{shape.text} sticks out")
         if any(area.meets(other) for other in [*others, *strokes]):
-            found.append(f"{shape.text} is crossed")
+            faults.append(f"{shape.text} is crossed")
         if ground.startswith("url"):
-            found.append(f"{shape.text} is on a pattern")
+            faults.append(f"{shape.text} is on a pattern")
         elif contrast(fill(shape, drawn), ground) < 4.5:
-            found.append(f"{shape.text} is too pale")
-    return found
+            faults.append(f"{shape.text} is too pale")
+    return faults
 
 
 def contrast(one: str, other: str) -> float:
@@ -288,12 +288,12 @@ def test_the_picture_of_the_local_cloud_has_the_folders_of_each_part(
     groups = {group.get("id"): words(group) for group in picture("architecture.svg").iter("g")}
     title, *names = groups[part]
     assert title == part
-    found = {
+    paths = {
         path.name
         for path in (ROOT / "local-cloud/src/local_cloud" / part).iterdir()
         if any(path.glob("*.py"))
     }
-    folders = {name for name in found if not Path(name).suffix}
+    folders = {name for name in paths if not Path(name).suffix}
     assert {name for line in names for name in line.rstrip(",").split(", ")} == folders - elsewhere
 
 

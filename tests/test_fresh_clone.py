@@ -80,7 +80,11 @@ def test_the_notebooks_run_in_a_folder_with_a_blank(clone: Path, first_run: str)
     books = ["02-train-locally", "04-vertex-first-job", "07-sagemaker-first-job"]  # a job each
     done = subprocess.run(
         [
-            *(clone / ".venv/bin/python", "-m", "pytest", "-q", *flags),
+            clone / ".venv/bin/python",
+            "-m",
+            "pytest",
+            "-q",
+            *flags,
             *(f"notebooks/{book}.ipynb" for book in books),
         ],
         cwd=clone,

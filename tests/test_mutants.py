@@ -36,8 +36,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_each_mutant_has_one_change_and_is_code(project: Path) -> None:
-    found = mutants_of(project, Path("code_/small.py"))
-    assert [(each.line, each.after) for each in found] == [
+    mutants = mutants_of(project, Path("code_/small.py"))
+    assert [(each.line, each.after) for each in mutants] == [
         (2, "4"),
         (6, "words"),
         (7, "pass"),
@@ -49,7 +49,7 @@ def test_each_mutant_has_one_change_and_is_code(project: Path) -> None:
         (10, "'ü' not in words"),
         (10, "number <= LIMIT"),
     ]
-    for each in found:
+    for each in mutants:
         ast.parse(each.text)
         assert (
             sum(a != b for a, b in zip(each.text.split("\n"), CODE.split("\n"), strict=True)) == 1
@@ -71,8 +71,8 @@ def test_a_continue_that_changes_nothing_is_left_alone(project: Path) -> None:
         "    except OSError:\n"
         "        continue\n"
     )
-    found = mutants_of(project, Path("code_/loop.py"))
-    assert [(each.line, each.after) for each in found] == [(3, "pass"), (5, "pass")]
+    mutants = mutants_of(project, Path("code_/loop.py"))
+    assert [(each.line, each.after) for each in mutants] == [(3, "pass"), (5, "pass")]
 
 
 @pytest.mark.slow

@@ -17,7 +17,14 @@ from tests.groups import GROUPS
 
 ROOT = Path(__file__).parents[1]
 LOCAL_CLOUD = [
-    *("google", "amazon", "engine", "server", "bigquery", "automl", "images", "pipelines"),
+    "google",
+    "amazon",
+    "engine",
+    "server",
+    "bigquery",
+    "automl",
+    "images",
+    "pipelines",
     "console",
 ]
 

@@ -29,9 +29,9 @@ def test_each_defence_has_a_test_that_is_there(row: str) -> None:
         file, *path = name.split("::")
         body: list[ast.stmt] = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
         for part in path:
-            found = [one for one in body if getattr(one, "name", None) == part]
-            assert found, f"{file} has no {part}"
-            body = found[0].body  # type: ignore[attr-defined]
+            matching = [one for one in body if getattr(one, "name", None) == part]
+            assert matching, f"{file} has no {part}"
+            body = matching[0].body  # type: ignore[attr-defined]
 
 
 def test_what_is_not_defended_is_said() -> None:

@@ -35,10 +35,10 @@ def settle(printed: str, expected: str, within: float) -> str:
         return printed
     rest = iter(wanted)
 
-    def settled(found: re.Match[str]) -> str:
+    def settled(match: re.Match[str]) -> str:
         other = next(rest)
         # Not a bound on arithmetic: 0.83 and 0.81 differ by 0.02 and by what binary adds to it.
-        near = abs(float(found[0]) - float(other)) <= within * (1 + 1e-9)
-        return other if near else found[0]
+        near = abs(float(match[0]) - float(other)) <= within * (1 + 1e-9)
+        return other if near else match[0]
 
     return FRACTION.sub(settled, printed)

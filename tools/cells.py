@@ -198,12 +198,12 @@ def _below(left: deque[Block]) -> tuple[str | None, Shown | None]:
         if "shown" not in block.attributes.classes:
             return block.text, None
         return None, Shown(block.line, block.end, block.text)
-    if isinstance(block, Prose) and (found := _PICTURE.match(block.text)):
+    if isinstance(block, Prose) and (match := _PICTURE.match(block.text)):
         left.popleft()
-        if rest := block.text[found.end() :].lstrip("\n"):
+        if rest := block.text[match.end() :].lstrip("\n"):
             lines = block.text.removesuffix(rest).count("\n")
             left.appendleft(Prose(block.line + lines, rest))
-        return None, Shown(block.line, block.line, found["alt"], found["file"])
+        return None, Shown(block.line, block.line, match["alt"], match["file"])
     return None, None
 
 
@@ -219,9 +219,9 @@ def _indent(text: str, indent: int) -> str:
     return re.sub(r"^(?=.)", " " * indent, text, flags=re.MULTILINE)
 
 
-def _term(found: re.Match[str]) -> str:
+def _term(match: re.Match[str]) -> str:
     """Return a term and what it means, which JupyterLab's Markdown has no form for."""
-    term, meaning = found.groups()
+    term, meaning = match.groups()
     moved = re.sub(r"\n {1,4}", "\n", meaning)
     return f"**{term}**<br>{moved}"
 

@@ -16,7 +16,7 @@ from lesson import preparation
 from lesson.jobs.runs import Run
 from lesson.machines import this_machine
 from lesson.show import plots
-from lesson.show.progress import wrapped
+from lesson.show.progress import wrap
 from lesson.show.run_table import run_table
 from local_cloud import LocalCloudError
 
@@ -59,7 +59,7 @@ def compare() -> list[Run]:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(f"\n{run_table(runs).as_text(width)}\n")
     if len({run.accuracy for run in runs}) == 1:
-        print(wrapped(SAME))
+        print(wrap(SAME))
     print(f"The times side by side: {bars.path}")
     print(f"The learning curve of the last run: {curve.path}")
     print("Next: `make lab` opens the notebooks; begin with 01-introduction.")
@@ -81,7 +81,7 @@ def on_a_service(service: str, helpers: Any, data: preparation.Prepared) -> list
 
 def say(line: str) -> None:
     """Print what comes next, at once, since it may take its time."""
-    print(f"\n{wrapped(line)}", flush=True)
+    print(f"\n{wrap(line)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 `make drift` runs this, and a forge does every week. It makes `.venv-drift` afresh, with the newest
 versions of the four SDKs and what they need, and of all else what the lock says; it runs the tests
-that drive the SDKs; it prints which versions moved and what broke, and ends with 1
-if something did.
+that drive the SDKs; it prints which versions moved, what the newest SDK documents differently of
+the fields of Vertex AI, and what broke, and ends with 1 if something did.
 """
 
 from __future__ import annotations
@@ -33,11 +33,19 @@ FOLDER = ROOT / ".venv-drift"
 NEWEST = ("boto3", "google-cloud-aiplatform", "google-cloud-storage", "sagemaker")
 MOVE_ALONG = ("botocore", "google-crc32c", "protobuf")  # the SDKs say which versions they need
 TESTS = (
-    *("tests/GCP_helpers", "tests/AWS_helpers", "tests/helpers", "tests/sdk_paths"),
+    "tests/GCP_helpers",
+    "tests/AWS_helpers",
+    "tests/helpers",
+    "tests/sdk_paths",
     *(f"local-cloud/tests/google/{each}" for each in ("gcs", "vertex")),
     *(f"local-cloud/tests/amazon/{each}" for each in ("s3", "sagemaker", "iam", "logs")),
 )
 SECONDS = 45 * 60  # for all tests together
+FIELDS_CHANGED = (
+    "The newest SDK documents other fields of Vertex AI as required, or other limits. If they still"
+    " hold, keep them in tools/vertex_fields.py of the local cloud; `python -m tools.vertex_fields`"
+    " there writes its file again:"
+)
 
 
 @dataclass(frozen=True)
@@ -89,17 +97,17 @@ def find_moved(before: Mapping[str, str], after: Mapping[str, str]) -> list[tupl
     ]
 
 
-def broken(report: str) -> tuple[int, list[Broken]]:
+def read_report(report: str) -> tuple[int, list[Broken]]:
     """Return how many tests ran, and which of them failed, according to pytest's JUnit report."""
     cases = list(ET.fromstring(report).iter("testcase"))
-    found = []
+    broken_tests = []
     for case in cases:
         problem = case.find("failure")
         problem = case.find("error") if problem is None else problem
         if problem is not None:
             first = problem.get("message", "").strip().partition("\n")[0]
-            found.append(Broken(f"{case.get('classname')}::{case.get('name')}", first[:160]))
-    return len(cases), found
+            broken_tests.append(Broken(f"{case.get('classname')}::{case.get('name')}", first[:160]))
+    return len(cases), broken_tests
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
@@ -136,6 +144,15 @@ def run_tests(python: Path, tests: list[str], folder: Path) -> str:
         return report.read_text(encoding="utf-8")
 
 
+def compare_fields(python: Path) -> str:
+    """Return which rules on the fields of Vertex AI the newest SDK no longer documents, or adds."""
+    command = [str(python), "-m", "tools.vertex_fields", "--compare"]
+    done = subprocess.run(
+        command, cwd=environment.LOCAL_CLOUD, capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
 def main() -> int:
     """Print what moved and what broke; 1 if something did."""
     parser = argparse.ArgumentParser("tools.drift", description=__doc__)
@@ -149,18 +166,24 @@ def main() -> int:
         python = FOLDER / "bin" / "python"
         changes = find_moved(before, list_installed(python))
         environment.install_local_cloud(python)
+        fields = compare_fields(python)
         reports = [run_tests(python, each, house) for house, each in by_house(tests).items()]
     except environment.SetupError as problem:
         print(f"make: {problem}")
         return 1
-    found = [broken(report) for report in reports]
-    count, failures = sum(number for number, _ in found), [one for _, some in found for one in some]
+    results = [read_report(report) for report in reports]
+    count, failures = (
+        sum(number for number, _ in results),
+        [one for _, some in results for one in some],
+    )
     print()
     print(table([("package", "locked", "newest"), *changes]) if changes else "No version moved.")
     print(f"\n{count} tests ran with these, {len(failures)} failed.")
     if failures:
         print(table([("broke", "by"), *((each.test, each.reason) for each in failures)]))
-    return int(bool(failures))
+    if fields:
+        print(f"\n{FIELDS_CHANGED}\n{fields}", end="")
+    return int(bool(failures or fields))
 
 
 if __name__ == "__main__":

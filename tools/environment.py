@@ -223,9 +223,9 @@ def install_kernel(environment: Path) -> None:
 def find_uv() -> Path | None:
     """Find an installed uv that can choose a build of PyTorch; the lesson's own first."""
     for place in (str(ROOT / ".venv/bin"), None):  # None: where the shell looks
-        found = shutil.which("uv", path=place)
-        if found and succeeds(found, "pip", "install", "--torch-backend", "cpu", "--help"):
-            return Path(found)
+        uv = shutil.which("uv", path=place)
+        if uv and succeeds(uv, "pip", "install", "--torch-backend", "cpu", "--help"):
+            return Path(uv)
     return None
 
 

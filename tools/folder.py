@@ -57,9 +57,9 @@ def resolve_link(root: Path, page: Path, target: str) -> Path | None:
         name = name.removesuffix(".html") + ".md"
     for folder in (page.parent, root, *(root / folder for folder in PAGE_FOLDERS)):
         try:
-            found = (folder / name).resolve()
-            if found.is_relative_to(root.resolve()) and found.exists():
-                return found
+            path = (folder / name).resolve()
+            if path.is_relative_to(root.resolve()) and path.exists():
+                return path
         except (OSError, ValueError):  # no file can have that name: too long, or with a NUL
             return None
     return None
@@ -82,8 +82,8 @@ class Lesson:
 
     def page_paths(self) -> list[Path]:
         """Return the root's pages that the site shows, and all pages of the four folders."""
-        found = [path for name in ROOT_PAGES if (path := self.root / name).is_file()]
-        return found + [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
+        pages = [path for name in ROOT_PAGES if (path := self.root / name).is_file()]
+        return pages + [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
 
     def text(self, name: str) -> str | None:
         """Return the text of a file in the lesson, or None if it is missing or cannot be read."""

@@ -55,8 +55,8 @@ def blank_code(text: str) -> str:
     return _COMMENT_OR_CODE.sub(_blanks, text)
 
 
-def _blanks(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", found[0])
+def _blanks(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def normal(label: str) -> str:
@@ -66,12 +66,12 @@ def normal(label: str) -> str:
 
 def definitions(page: Page) -> dict[str, str]:
     """Return the reference definitions (`[name]: target`) of a page."""
-    found = {}
+    by_label = {}
     for block, _ in page.walk():
         if isinstance(block, Prose):
             for line in _DEFINITION.finditer(block.text):
-                found[normal(line["label"])] = line["target"].strip("<>")
-    return found
+                by_label[normal(line["label"])] = line["target"].strip("<>")
+    return by_label
 
 
 def without_definitions(text: str) -> str:
@@ -86,10 +86,10 @@ def without_comments(text: str) -> str:
     line of which it is all: an empty line would end a paragraph.
     """
     kept, at = "", 0
-    for found in _COMMENT_OR_CODE.finditer(text):
-        if found["comment"]:
-            kept += text[at : found.start()]
-            at = found.end()
+    for match in _COMMENT_OR_CODE.finditer(text):
+        if match["comment"]:
+            kept += text[at : match.start()]
+            at = match.end()
             begun = kept.rpartition("\n")[2].strip()
             after = text[at:].lstrip(" \t")
             if not begun:
@@ -106,49 +106,49 @@ def links(text: str, known: Mapping[str, str]) -> list[Link]:
     `known` holds the reference definitions. Inline code, comments and definitions hold no links.
     """
     masked = blank_code(text)
-    masked = _DEFINITION.sub(lambda found: " " * len(found[0]), masked)
-    images = [_link(text, found, True, known=known) for found in _IMAGE.finditer(masked)]
+    masked = _DEFINITION.sub(lambda match: " " * len(match[0]), masked)
+    images = [_link(text, match, True, known=known) for match in _IMAGE.finditer(masked)]
     for image in images:
         if image:  # what is left are the links; an image can be the text of one
             masked = masked[: image.start] + " " * (image.end - image.start) + masked[image.end :]
-    found_links = [_link(text, found, False, known=known) for found in _LINK.finditer(masked)]
+    found_links = [_link(text, match, False, known=known) for match in _LINK.finditer(masked)]
     auto = [
-        Link(*found.span(), False, found["target"], found["target"], form="auto")
-        for found in _AUTOLINK.finditer(masked)
+        Link(*match.span(), False, match["target"], match["target"], form="auto")
+        for match in _AUTOLINK.finditer(masked)
     ]
-    tags = [_tag(found) for found in _TAG.finditer(masked)]
+    tags = [_tag(match) for match in _TAG.finditer(masked)]
     every = [link for link in (*images, *found_links, *auto, *tags) if link]
     return sorted(every, key=lambda link: (link.start, -link.end))
 
 
-def _link(text: str, found: re.Match[str], image: bool, *, known: Mapping[str, str]) -> Link | None:
+def _link(text: str, match: re.Match[str], image: bool, *, known: Mapping[str, str]) -> Link | None:
     """Return the link of a match, or None for brackets that are none (`[1]`, `[ ]`, a footnote)."""
-    name = text[slice(*found.span("text"))]
-    attributes = read_attributes(text[slice(*found.span("attributes"))])
-    if found["target"] is not None:
-        target: str | None = text[slice(*found.span("target"))].strip("<>")
-        return Link(*found.span(), image, name, target, None, attributes)
-    label = text[slice(*found.span("label"))] if found["label"] else name
+    name = text[slice(*match.span("text"))]
+    attributes = read_attributes(text[slice(*match.span("attributes"))])
+    if match["target"] is not None:
+        target: str | None = text[slice(*match.span("target"))].strip("<>")
+        return Link(*match.span(), image, name, target, None, attributes)
+    label = text[slice(*match.span("label"))] if match["label"] else name
     target = known.get(normal(label))
-    if name.startswith("^") or (target is None and found["label"] is None):
+    if name.startswith("^") or (target is None and match["label"] is None):
         return None
-    return Link(*found.span(), image, name, target, label, attributes)
+    return Link(*match.span(), image, name, target, label, attributes)
 
 
-def _tag(found: re.Match[str]) -> Link | None:
+def _tag(match: re.Match[str]) -> Link | None:
     """Return the link of an HTML tag, or None for an anchor that is no link."""
-    pairs = read_attributes(re.sub(r"\s*=\s*", "=", found["pairs"])).pairs
-    image = found["tag"].lower() == "img"
+    pairs = read_attributes(re.sub(r"\s*=\s*", "=", match["pairs"])).pairs
+    image = match["tag"].lower() == "img"
     target = pairs.get("src" if image else "href")
     if target is None:
         return None
-    return Link(*found.span(), image, "", target, None, Attributes(pairs=pairs), "html")
+    return Link(*match.span(), image, "", target, None, Attributes(pairs=pairs), "html")
 
 
-def outermost(found: list[Link]) -> list[Link]:
+def outermost(links: list[Link]) -> list[Link]:
     """Return the links that are not inside another, in order."""
     kept: list[Link] = []
-    for link in found:
+    for link in links:
         if not kept or link.start >= kept[-1].end:
             kept.append(link)
     return kept

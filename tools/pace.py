@@ -102,14 +102,14 @@ def count_words(text: str) -> int:
 def minutes_in_title(challenge: Div) -> int | None:
     """Return the minutes in a challenge's title, `### Exercise: … (5 minutes)`; None without."""
     title = next((block for block in challenge.children if isinstance(block, Heading)), None)
-    found = MINUTES.search(title.text) if title else None
-    return int(found[1]) if found else None
+    match = MINUTES.search(title.text) if title else None
+    return int(match[1]) if match else None
 
 
 def sum_of_exercises(blocks: Sequence[Block]) -> int:
     """Return the minutes that the challenges among blocks state."""
-    found = [block for block in visible_blocks(blocks) if isinstance(block, Div)]
-    return sum(minutes_in_title(div) or 0 for div in found if "challenge" in div.classes)
+    boxes = [block for block in visible_blocks(blocks) if isinstance(block, Div)]
+    return sum(minutes_in_title(div) or 0 for div in boxes if "challenge" in div.classes)
 
 
 def pace(page: Page) -> Pace:
@@ -131,7 +131,7 @@ def section(page: Page, name: str) -> list[Block]:
     A section ends at the next heading of its level or above. Without a name it is the page's
     beginning, before its first heading.
     """
-    names = {heading.line: found for heading, found, _ in heading_names(page)}
+    names = {heading.line: named for heading, named, _ in heading_names(page)}
     blocks, level = [], 0 if name else 9
     for block in page.blocks:
         if isinstance(block, Heading):
@@ -181,9 +181,9 @@ def table(lesson: Lesson) -> str:
     totals = [0, 0, 0, 0]
     for path in episodes(lesson):
         page = lesson.page(path)
-        found = pace(page)
-        minutes = [round(found.teaching), found.exercises]
-        minutes += [sum(minutes), round(found.optional)]
+        paced = pace(page)
+        minutes = [round(paced.teaching), paced.exercises]
+        minutes += [sum(minutes), round(paced.optional)]
         totals = [total + each for total, each in zip(totals, minutes, strict=True)]
         title = (page.front_matter or {}).get("title")
         rows.append(_row(f"{path.name[:2]} {title}", minutes))

@@ -43,15 +43,15 @@ class Paths:
         return self._steps(episode, 1)
 
     def _steps(self, episode: str, way: int) -> list[Step]:
-        found = []
+        steps = []
         for day, episodes in self.days.items():
             step = neighbour(episodes, episode, way)
             if step:
-                found.append(Step(step, day))
-        if len({step.episode for step in found}) == 1:
-            return [Step(found[0].episode)]
-        if found:
-            return found
+                steps.append(Step(step, day))
+        if len({step.episode for step in steps}) == 1:
+            return [Step(steps[0].episode)]
+        if steps:
+            return steps
         step = neighbour(self._beyond(), episode, way)
         return [Step(step)] if step else []
 
@@ -78,7 +78,7 @@ def read_days(index: str) -> dict[str, list[str]]:
     rows = [line.strip("| ").split(" | ") for line in section[1].splitlines() if "|" in line]
     names, _, *lines = rows
     return {
-        name.strip(): [found[1] for line in lines if (found := EPISODE.search(line[at]))]
+        name.strip(): [match[1] for line in lines if (match := EPISODE.search(line[at]))]
         for at, name in enumerate(names)
     }
 

@@ -166,14 +166,14 @@ def walk(
 
 def read_attributes(text: str) -> Attributes:
     """Read `{#id .class key="value"}`; what is none of the three is passed over."""
-    found = list(_TOKEN.finditer(text))
-    ids = [token["id"] for token in found if token["id"]]
+    tokens = list(_TOKEN.finditer(text))
+    ids = [token["id"] for token in tokens if token["id"]]
     values = {
         t["key"]: next(v for v in (t["d"], t["s"], t["w"]) if v is not None)
-        for t in found
+        for t in tokens
         if t["key"]
     }
-    return Attributes(ids[0] if ids else None, tuple(t["cls"] for t in found if t["cls"]), values)
+    return Attributes(ids[0] if ids else None, tuple(t["cls"] for t in tokens if t["cls"]), values)
 
 
 def scan(text: str) -> Page:

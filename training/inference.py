@@ -19,7 +19,7 @@ def transform_fn(model: Any, body: Any, content_type: str, accept: str, context:
     try:
         instances = serve_nn.input_fn(body, content_type)
         return serve_nn.output_fn(serve_nn.predict_fn(instances, model), accept)
-    except serve_nn.Refused as problem:
+    except serve_nn.BadRequest as problem:
         text, status = serve_nn.error_of(problem)
         context.set_response_status(status, "refused")
         return text, serve_nn.JSON

@@ -43,7 +43,7 @@ JSON, LINES, CSV = "application/json", "application/jsonlines", "text/csv"
 LARGEST_BODY = 32 * 2**20  # bytes
 
 
-class Refused(Exception):
+class BadRequest(Exception):
     """A request or a model cannot be used.
 
     args: why; or why, the bad instances, and the status of the answer.
@@ -66,7 +66,7 @@ def build_network(features: int, hidden: Sequence[int]) -> nn.Module:
     """Return the network of the train_nn.py that lies beside this file, with new weights."""
     script = Path(__file__).resolve().with_name("train_nn.py")
     if not script.exists():
-        raise Refused(f"{script} is missing; send train_nn.py with serve_nn.py")
+        raise BadRequest(f"{script} is missing; send train_nn.py with serve_nn.py")
     build_model = runpy.run_path(str(script))["build_model"]
     network: nn.Module = build_model(features, hidden, seed=0)
     return network
@@ -88,30 +88,30 @@ class Predictor:
     def rows(self, instances: Any) -> np.ndarray:
         """Return prepared rows, float32 (instances, features); refuse all if any is bad."""
         if not isinstance(instances, list) or not instances:
-            raise Refused('give at least one instance: {"instances": [...]}')
+            raise BadRequest('give at least one instance: {"instances": [...]}')
         rows = np.zeros((len(instances), self.width), np.float32)
         bad = []
         for index, instance in enumerate(instances):
             try:
                 rows[index] = self._row(instance)
-            except Refused as problem:
+            except BadRequest as problem:
                 bad.append({"index": index, "reason": str(problem)})
         if bad:
             first = f"instance {bad[0]['index']}: {bad[0]['reason']}"
-            raise Refused(f"{len(bad)} of {len(instances)} are bad; {first}", bad, 400)
+            raise BadRequest(f"{len(bad)} of {len(instances)} are bad; {first}", bad, 400)
         return rows
 
     def _row(self, instance: Any) -> list[float]:
         if isinstance(instance, list):
             if len(instance) != self.width:
-                raise Refused(f"it has {len(instance)} values; give {self.width}")
+                raise BadRequest(f"it has {len(instance)} values; give {self.width}")
             if all(isinstance(value, int | float) for value in instance):
                 return [_number(value, f"value {place}") for place, value in enumerate(instance)]
             instance = dict(zip(self.names, instance, strict=False))
         if not self.names:
-            raise Refused("the model has no preparation; give a list of prepared numbers")
+            raise BadRequest("the model has no preparation; give a list of prepared numbers")
         if not isinstance(instance, dict) or not set(self.names) & set(instance):
-            raise Refused(f"it has none of the features {', '.join(self.names)}")
+            raise BadRequest(f"it has none of the features {', '.join(self.names)}")
         return [self._value(feature, instance.get(feature["name"])) for feature in self.features]
 
     def _value(self, feature: dict[str, Any], value: Any) -> float:
@@ -119,7 +119,7 @@ class Predictor:
         if value in (None, "") or value != value:  # only NaN differs from itself
             value = feature["fill"]
         if categories and value not in categories:
-            raise Refused(f"{name} is {json.dumps(value):.60}; choose {', '.join(categories)}")
+            raise BadRequest(f"{name} is {json.dumps(value):.60}; choose {', '.join(categories)}")
         code = float(categories.index(value)) if categories else _number(value, name)
         return _number((code - feature["mean"]) / feature["scale"], name)
 
@@ -134,7 +134,7 @@ def _number(value: Any, name: str) -> float:
         number = float(value)
         if abs(number) <= np.finfo(np.float32).max:
             return number
-    raise Refused(f"{name} is {json.dumps(value):.60}; give a number that float32 can hold")
+    raise BadRequest(f"{name} is {json.dumps(value):.60}; give a number that float32 can hold")
 
 
 # ---- 3. SageMaker's four functions ---------------------------------------------------------------
@@ -151,24 +151,24 @@ def model_fn(model_dir: str) -> Predictor:
         return Predictor(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))
     except Exception as problem:  # noqa: BLE001 - storage clients and damaged files raise anything
         reason = (str(problem) or type(problem).__name__).splitlines()[0]
-        raise Refused(f"{model_dir}: no model of train_nn.py is there ({reason})") from None
+        raise BadRequest(f"{model_dir}: no model of train_nn.py is there ({reason})") from None
 
 
 def input_fn(body: str | bytes, content_type: str = JSON) -> Any:
     """Return the instances of a request's body."""
     kind = content_type.partition(";")[0].strip().lower() or JSON
     if kind not in (JSON, LINES, CSV):
-        raise Refused(f"{kind} is unknown; send {JSON}, {LINES} or {CSV}", [], 415)
+        raise BadRequest(f"{kind} is unknown; send {JSON}, {LINES} or {CSV}", [], 415)
     try:
         text = body if isinstance(body, str) else body.decode()
         if kind == CSV:
             return [[_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text)) if row]
         if kind == LINES:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
-        found = json.loads(text)
+        payload = json.loads(text)
     except (ValueError, csv.Error, RecursionError) as problem:
-        raise Refused(f"the body is not {kind}: {problem}") from None
-    return found.get("instances") if isinstance(found, dict) else found
+        raise BadRequest(f"the body is not {kind}: {problem}") from None
+    return payload.get("instances") if isinstance(payload, dict) else payload
 
 
 def _cell(text: str) -> float | str | None:
@@ -180,8 +180,8 @@ def _cell(text: str) -> float | str | None:
 
 def predict_fn(instances: Any, model: Predictor) -> list[float]:
     """Return the probability of class 1 for each instance."""
-    found: list[float] = model.probabilities(model.rows(instances)).tolist()
-    return found
+    probabilities: list[float] = model.probabilities(model.rows(instances)).tolist()
+    return probabilities
 
 
 def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]:
@@ -195,7 +195,7 @@ def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]
     return json.dumps({"predictions": predictions}), JSON
 
 
-def error_of(problem: Refused) -> tuple[str, int]:
+def error_of(problem: BadRequest) -> tuple[str, int]:
     """Return the body of the answer to what is refused, and its status."""
     why, bad, status = (*problem.args, [], 400)[:3]
     return json.dumps({"error": {"message": why, "instances": bad}}), status
@@ -212,7 +212,7 @@ class Batcher:
         self.computing: asyncio.Task[None] | None = None
 
     async def probabilities(self, rows: np.ndarray) -> list[float]:
-        """Return the probabilities of a request's rows; Refused if the forward pass fails."""
+        """Return the probabilities of a request's rows; BadRequest if the forward pass fails."""
         answer: asyncio.Future[list[float]] = asyncio.get_running_loop().create_future()
         self.waiting.append((rows, answer))
         if self.computing is None:
@@ -232,16 +232,16 @@ class Batcher:
         loop, compute = asyncio.get_running_loop(), self.model.probabilities
         try:
             if len(whole) <= self.model.quick:
-                found = compute(whole)
+                computed = compute(whole)
             else:  # the health check is answered meanwhile
-                found = await loop.run_in_executor(self.thread, compute, whole)
+                computed = await loop.run_in_executor(self.thread, compute, whole)
         except (MemoryError, RuntimeError) as problem:
             why = f"the model failed on this or another request: {problem!r}"
             for _, answer in batch:
                 if not answer.done():  # its client may be gone
-                    answer.set_exception(Refused(why, [], 500))
+                    answer.set_exception(BadRequest(why, [], 500))
             return
-        probabilities, start = found.tolist(), 0
+        probabilities, start = computed.tolist(), 0
         for rows, answer in batch:
             if not answer.done():
                 answer.set_result(probabilities[start : start + len(rows)])
@@ -268,14 +268,14 @@ def build_app(model: Predictor) -> "Starlette":
             rows = model.rows(input_fn(body, request.headers.get("content-type", JSON)))
             probabilities = await batcher.probabilities(rows)
             text, kind = output_fn(probabilities, request.headers.get("accept", ""))
-        except Refused as problem:
+        except BadRequest as problem:
             text, status = error_of(problem)
             return Response(text, status, media_type=JSON)
         return Response(text, headers={"content-type": kind})
 
     async def unknown(request: "Request", problem: Exception) -> Response:
         why = f"there is no {request.method} {request.url.path}; POST to /invocations"
-        return Response(error_of(Refused(why))[0], 404, media_type=JSON)
+        return Response(error_of(BadRequest(why))[0], 404, media_type=JSON)
 
     env = os.environ
     healths = {"/ping", env.get("AIP_HEALTH_ROUTE", "/ping")}
@@ -295,7 +295,7 @@ async def read_body(request: "Request") -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > LARGEST_BODY:
-            raise Refused(f"send at most {LARGEST_BODY} bytes", [], 413)
+            raise BadRequest(f"send at most {LARGEST_BODY} bytes", [], 413)
     return bytes(body)
 
 
@@ -331,7 +331,7 @@ def main() -> int:
 
         app = build_app(model_fn(flags.model_dir))
         listener = listen(host, flags.port)
-    except (Refused, OSError) as problem:
+    except (BadRequest, OSError) as problem:
         sys.stderr.write(f"serve_nn.py: {problem}\n")
         return 2
     except ModuleNotFoundError as problem:

@@ -196,29 +196,29 @@ def whole(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     the same names in the same order, and each gets copies of whole tensors, in the CPU's memory.
     """
     shared = find_shared(model)
-    found = {}
+    tensors_whole = {}
     for name, own in tensors.items():
         if name in shared:
             sent = copy_to_send(own)
             parts = [torch.empty_like(sent) for _ in range(dist.get_world_size())]
             dist.all_gather(parts, sent)
-            found[name] = torch.cat(parts, shared[name]).cpu()
+            tensors_whole[name] = torch.cat(parts, shared[name]).cpu()
         else:
-            found[name] = own.detach().to("cpu", copy=True)
-    return found
+            tensors_whole[name] = own.detach().to("cpu", copy=True)
+    return tensors_whole
 
 
 def part(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return this replica's parts of whole tensors, by the names of the model's parameters."""
     shared = find_shared(model)
     rank, size = dist.get_rank(), dist.get_world_size()
-    found = {}
+    parts_here = {}
     for name, tensor in tensors.items():
         if name in shared:
-            found[name] = tensor.chunk(size, shared[name])[rank].clone()
+            parts_here[name] = tensor.chunk(size, shared[name])[rank].clone()
         else:
-            found[name] = tensor
-    return found
+            parts_here[name] = tensor
+    return parts_here
 
 
 def whole_optimizer(model: nn.Module, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,23 +243,23 @@ def convert_optimizer(
 ) -> dict[str, Any]:
     """Return an optimizer's state with each parameter's tensors converted as the parameter is."""
     names = [name for name, weight in model.named_parameters() if weight.requires_grad]
-    found: dict[int, dict[str, object]] = {}
+    converted: dict[int, dict[str, object]] = {}
     for place, values in state["state"].items():
         name = names[place]
-        found[place] = dict(values)
+        converted[place] = dict(values)
         for kind, value in values.items():
             if isinstance(value, Tensor) and value.dim() > 0:  # not a number of steps
-                found[place][kind] = convert(model, {name: value})[name]
-    return {**state, "state": found}
+                converted[place][kind] = convert(model, {name: value})[name]
+    return {**state, "state": converted}
 
 
 def find_shared(model: nn.Module) -> dict[str, int]:
     """Return the names of the parameters that are shared, and the dimension that is divided."""
-    found = {}
+    dimensions = {}
     for name, layer in model.named_modules():
         if isinstance(layer, ColumnLinear):
-            found[f"{name}.weight"] = 0
-            found[f"{name}.bias"] = 0
+            dimensions[f"{name}.weight"] = 0
+            dimensions[f"{name}.bias"] = 0
         elif isinstance(layer, RowLinear):
-            found[f"{name}.weight"] = 1
-    return found
+            dimensions[f"{name}.weight"] = 1
+    return dimensions

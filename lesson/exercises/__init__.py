@@ -130,7 +130,7 @@ def _number(text: str, unit: str) -> float | None:
         text = re.sub(rf"{unit[:-1]}s?\b{signs}", "", text, flags=re.IGNORECASE)
     text = re.sub(r"[\s_]", "", text)
     thousands = re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", text)
-    found = NUMBER.fullmatch(text.replace(",", "" if thousands else "."))
-    if found is None or not float(found["below"] or 1):
+    match = NUMBER.fullmatch(text.replace(",", "" if thousands else "."))
+    if match is None or not float(match["below"] or 1):
         return None
-    return float(found["number"]) / float(found["below"] or 1) / (100 if found["percent"] else 1)
+    return float(match["number"]) / float(match["below"] or 1) / (100 if match["percent"] else 1)

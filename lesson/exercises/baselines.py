@@ -8,23 +8,23 @@ from typing import Any
 
 from lesson.baselines import Z
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import call, function, number
-from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds.functions import call, function, number
+from lesson.exercises.kinds.letters import choice
 
 
 def _judge_majority(majority: Callable[..., Any]) -> str:
     import pandas as pd
 
     train, test = pd.Series([1, 1, 0]), pd.Series([0, 0, 1, 0])
-    found = number(majority, train, test)
-    if found in (0, 1):
+    value = number(majority, train, test)
+    if value in (0, 1):
         return "that is a label; how often is it right on the test rows?"
-    if math.isclose(found, 2 / 3):
+    if math.isclose(value, 2 / 3):
         return "that is its share of the training rows; the score is that of the test rows."
-    if math.isclose(found, 0.75):
+    if math.isclose(value, 0.75):
         return "it has to answer with the most frequent label of the training rows."
-    if not math.isclose(found, 0.25):
-        return f"for the labels 1, 1, 0 and the test rows 0, 0, 1, 0 it returns {found:g}."
+    if not math.isclose(value, 0.25):
+        return f"for the labels 1, 1, 0 and the test rows 0, 0, 1, 0 it returns {value:g}."
     return ""
 
 
@@ -82,9 +82,9 @@ ONE, OTHER, TRUTH = [1, 0, 0, 1, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 1]
 def _judge_only_one(only_one: Callable[..., Any]) -> str:
     import numpy as np
 
-    found = call(only_one, *(np.array(each) for each in (ONE, OTHER, TRUTH)))
+    answered = call(only_one, *(np.array(each) for each in (ONE, OTHER, TRUTH)))
     try:
-        first, second = (int(each) for each in found)
+        first, second = (int(each) for each in answered)
     except (TypeError, ValueError):
         return "return two numbers: one for the first model, and one for the other."
     if (first, second) == (1, 2):
@@ -106,16 +106,16 @@ only_one = function(
 
 def _judge_enough(enough: Callable[..., Any]) -> str:
     for accuracy, half in ((0.8, 0.06), (0.9, 0.01)):
-        found, right = number(enough, accuracy, half), accuracy * (1 - accuracy) * (Z / half) ** 2
-        if math.isclose(found, right, rel_tol=0.06) or abs(found - right) <= 1:
+        value, right = number(enough, accuracy, half), accuracy * (1 - accuracy) * (Z / half) ** 2
+        if math.isclose(value, right, rel_tol=0.06) or abs(value - right) <= 1:
             continue
-        if math.isclose(found, 4 * right, rel_tol=0.06):
+        if math.isclose(value, 4 * right, rel_tol=0.06):
             return "the interval extends by half to both sides; you took half as its whole width."
-        if math.isclose(found, right / Z**2, rel_tol=0.06):
+        if math.isclose(value, right / Z**2, rel_tol=0.06):
             return "that is one standard deviation; an interval of 95 % has 1.96 of them."
-        if math.isclose(found**2, right, rel_tol=0.06):
+        if math.isclose(value**2, right, rel_tol=0.06):
             return "take the square: four times the rows halve the interval."
-        return f"for an accuracy of {accuracy} and ± {half} it is {right:.0f}, not {found:g}."
+        return f"for an accuracy of {accuracy} and ± {half} it is {right:.0f}, not {value:g}."
     return ""
 
 

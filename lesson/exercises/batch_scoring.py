@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import call, function
-from lesson.exercises.kinds.lettered import one_each
+from lesson.exercises.kinds.functions import call, function
+from lesson.exercises.kinds.letters import one_each
 
 which = one_each(
     "OBBO",
@@ -33,15 +33,15 @@ ERRORS = "".join(
 
 
 def _judge_failed(failed: Callable[..., Any]) -> str:
-    found = call(failed, ERRORS)
-    if not isinstance(found, list | tuple):
-        return f"it returns a {type(found).__name__}; the answer is a list of numbers."
-    if list(found) == [0, 1]:
+    answered = call(failed, ERRORS)
+    if not isinstance(answered, list | tuple):
+        return f"it returns a {type(answered).__name__}; the answer is a list of numbers."
+    if list(answered) == [0, 1]:
         return "those are the lines of the error file; which passengers are in them?"
-    if len(found) == 2 and all(isinstance(each, Mapping) for each in found):
+    if len(answered) == 2 and all(isinstance(each, Mapping) for each in answered):
         return "those are the whole instances; of each return its PassengerId."
-    if list(found) != [31, 4]:
-        return f"for an error file with the passengers 31 and 4 it returns {found}."
+    if list(answered) != [31, 4]:
+        return f"for an error file with the passengers 31 and 4 it returns {answered}."
     if list(call(failed, "")):
         return "for an empty error file it should return an empty list."
     return ""
@@ -60,17 +60,17 @@ RESULTS = [
 
 
 def _judge_joined(joined: Callable[..., Any]) -> str:
-    found = call(joined, [7, 3, 9], [dict(each) for each in RESULTS])
-    if not isinstance(found, list | tuple):
-        return f"it returns a {type(found).__name__}; the answer is a list."
-    plain = [None if each is None or each != each else each for each in found]
+    answered = call(joined, [7, 3, 9], [dict(each) for each in RESULTS])
+    if not isinstance(answered, list | tuple):
+        return f"it returns a {type(answered).__name__}; the answer is a list."
+    plain = [None if each is None or each != each else each for each in answered]
     if plain == [0.5, None, 0.25]:
         return ""
     if plain[:2] == [0.25, 0.5]:
         return "that is the order of the file; the results need not have that of the passengers."
     if plain == [0.5, 0.25]:
         return "passenger 3 has no prediction: put None there, or all that follow are wrong."
-    return f"for the passengers 7, 3 and 9 it should be [0.5, None, 0.25]; it returns {found}."
+    return f"for the passengers 7, 3 and 9 it should be [0.5, None, 0.25]; it returns {answered}."
 
 
 joined = function(

@@ -9,7 +9,7 @@ from zipfile import BadZipFile
 
 from lesson import LessonError
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import in_order, some
+from lesson.exercises.kinds.letters import in_order, some
 
 if TYPE_CHECKING:
     import numpy as np

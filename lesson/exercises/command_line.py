@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import one_each, some
+from lesson.exercises.kinds.letters import one_each, some
 
 which = one_each(
     "BACB",

@@ -6,7 +6,7 @@ import re
 from importlib import metadata
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import in_order, one_each
+from lesson.exercises.kinds.letters import in_order, one_each
 
 kinds = one_each(
     "PCPCP",
@@ -56,23 +56,23 @@ def _judge_dockerfile(text: str) -> str:
     whole = re.sub(r"\\\n", " ", text)  # a line may go on in the next
     lines = [line.split(maxsplit=1) for line in whole.splitlines() if line.strip()]
     lines = [words for words in lines if len(words) == 2 and not words[0].startswith("#")]
-    found = {words[0].upper(): words[1].strip() for words in lines}
-    found["RUN"] = "\n".join(words[1] for words in lines if words[0].upper() == "RUN")
-    if not all(found.get(name) for name in ("FROM", "COPY", "RUN", "USER", "ENTRYPOINT")):
+    instructions = {words[0].upper(): words[1].strip() for words in lines}
+    instructions["RUN"] = "\n".join(words[1] for words in lines if words[0].upper() == "RUN")
+    if not all(instructions.get(name) for name in ("FROM", "COPY", "RUN", "USER", "ENTRYPOINT")):
         return "keep all five lines: FROM, COPY, RUN, USER and ENTRYPOINT."
     if lines[0][0].upper() != "FROM":
         return "FROM comes first: the other lines add to that image."
-    if not re.fullmatch(r"python:3\.\d+[\w.-]*", found["FROM"]):
+    if not re.fullmatch(r"python:3\.\d+[\w.-]*", instructions["FROM"]):
         return "FROM: `latest` is another Python next month; name a version, such as python:3.11."
-    if not re.search(r"torch==\d", found["RUN"]):
+    if not re.search(r"torch==\d", instructions["RUN"]):
         return "RUN: say which version of torch, or two builds of one file differ."
-    user = found["USER"].partition(":")[0]
+    user = instructions["USER"].partition(":")[0]
     if user in ("root", "0"):
         return "USER: training needs none of root's permissions; name another user."
     made = user.isdecimal() or user == "nobody"  # which every image of Python has
-    if not made and not re.search(rf"(useradd|adduser)\b.*\b{user}\b", found["RUN"]):
+    if not made and not re.search(rf"(useradd|adduser)\b.*\b{user}\b", instructions["RUN"]):
         return f"USER: no line makes a user {user}; a number, such as 1000, needs none."
-    if not re.fullmatch(r'\[\s*"python3?"\s*,\s*"/app/main\.py"\s*\]', found["ENTRYPOINT"]):
+    if not re.fullmatch(r'\[\s*"python3?"\s*,\s*"/app/main\.py"\s*\]', instructions["ENTRYPOINT"]):
         return (
             'ENTRYPOINT: as a list in double quotes, ["python", "/app/main.py"]; a line for the '
             "shell gets neither the job's arguments nor its SIGTERM."

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import choice, one_each, some
+from lesson.exercises.kinds.functions import function, number
+from lesson.exercises.kinds.letters import choice, one_each, some
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
 # Seconds of the whole command, by number of replicas: of a run of 20 epochs, and of one of 220.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds.letters import choice
 
 NAME, VAL = "data/val_data.npz", Path("runs/data/val_data.npz")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import choice, in_order, some
-from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.functions import function, number
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.letters import choice, in_order, some
 
 # The job of the exercise “How often?”: seconds of an epoch, of a checkpoint, stops in an hour.
 EPOCH, CHECKPOINT, STOPS = 40.0, 10.0, 0.5
@@ -123,7 +123,7 @@ twice = Exercise(
 )
 
 
-def lost(epochs: float) -> float:
+def seconds_lost(epochs: float) -> float:
     """Return the seconds of an hour that the job of “How often?” loses, by epochs to a checkpoint.
 
     The seconds of a start are left out: they are the same for every answer.
@@ -136,10 +136,10 @@ def _judge_every(every: Callable[..., Any]) -> str:
     answer = number(every, EPOCH, CHECKPOINT, 3600 / STOPS)
     if answer < 1 or not answer.is_integer():
         return f"it returns {answer:g}; a flag wants a whole number of epochs from 1 up."
-    if lost(answer) <= 1.02 * min(lost(epochs) for epochs in range(1, 100)):
+    if seconds_lost(answer) <= 1.02 * min(seconds_lost(epochs) for epochs in range(1, 100)):
         often = number(every, EPOCH, CHECKPOINT, 450.0)
         return "" if often < answer else "with more stops it has to save more often."
-    seconds = f"an hour then loses {lost(answer):.0f} seconds"
+    seconds = f"an hour then loses {seconds_lost(answer):.0f} seconds"
     if abs(answer - (2 * CHECKPOINT * 3600 / STOPS) ** 0.5) < 2:
         return f"so many seconds, yes; but the flag counts epochs ({seconds})."
     if answer < 9:

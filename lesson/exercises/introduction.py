@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import in_order, one_each, some
+from lesson.exercises.kinds.letters import in_order, one_each, some
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares
 WEEKEND = 64  # hours from Friday, 17:00, to Monday, 9:00

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import in_order, one_each, some
+from lesson.exercises.kinds.functions import function, number
+from lesson.exercises.kinds.letters import in_order, one_each, some
 
 files = one_each(
     "TMTT",
@@ -28,8 +28,8 @@ PREDICTED, FARES = np.array([10.0, 20.0, 30.0, 40.0]), np.array([13.0, 20.0, 34.
 
 
 def _judge_rmse(rmse: Callable[..., Any]) -> str:
-    found = number(rmse, PREDICTED.copy(), FARES.copy())
-    if abs(found - 2.5) < 1e-6:
+    value = number(rmse, PREDICTED.copy(), FARES.copy())
+    if abs(value - 2.5) < 1e-6:
         return ""
     for wrong, why in {
         6.25: "that is the mean squared error, in squared dollars: its root is in dollars.",
@@ -39,9 +39,9 @@ def _judge_rmse(rmse: Callable[..., Any]) -> str:
         -1.75: "errors up and down cancel out: square them.",
         1.75**0.5: "that is the root of the mean absolute error; the squares are missing.",
     }.items():
-        if abs(found - wrong) < 1e-6:
+        if abs(value - wrong) < 1e-6:
             return why
-    return f"for errors of 3, 0, 4 and 0 dollars it is 2.5, the root of 25 / 4; yours is {found:g}."
+    return f"for errors of 3, 0, 4 and 0 dollars it is 2.5, the root of 25 / 4; yours is {value:g}."
 
 
 rmse = function(
@@ -112,18 +112,18 @@ def _pool(spec: Any) -> tuple[Any, Any]:
 
 def _judge_pools(answer: Any) -> str:
     listed = answer if isinstance(answer, list | tuple) else [answer]
-    found = [_pool(each) for each in listed]
-    if not found or None in found[0]:
+    pools = [_pool(each) for each in listed]
+    if not pools or None in pools[0]:
         return "the answer is a list of what pool() returns."
-    if found == [CHIEF, WORKERS]:
+    if pools == [CHIEF, WORKERS]:
         return ""
-    if found == [WORKERS, CHIEF]:
+    if pools == [WORKERS, CHIEF]:
         return "the place is the role: the first pool is the chief's."
-    if found == [CHIEF, (WORKERS[0], 1)] or found == [CHIEF, *[(WORKERS[0], 1)] * 3]:
+    if pools == [CHIEF, (WORKERS[0], 1)] or pools == [CHIEF, *[(WORKERS[0], 1)] * 3]:
         return "the three workers are one pool of three replicas."
-    if found == [CHIEF]:
+    if pools == [CHIEF]:
         return "where are the workers?"
-    return f"these are {found}; needed are {[CHIEF, WORKERS]}."
+    return f"these are {pools}; needed are {[CHIEF, WORKERS]}."
 
 
 pools = Exercise(

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import call, function, number
-from lesson.exercises.kinds.lettered import in_order, one_each
+from lesson.exercises.kinds.functions import call, function, number
+from lesson.exercises.kinds.letters import in_order, one_each
 
 ROWS, FIRST = 569, 100  # of the batch, and of the part of the first replica
 WEIGHTS, WIDTH = 267_265, 512  # of a network of 7 features with hidden layers of 512 and 512
@@ -141,9 +141,9 @@ def _judge_records(way: Callable[..., Any]) -> str:
         (_record(800, 0, 0), "alone", "one replica has all the rows and the whole network"),
     )
     for replicas, right, why in cases:
-        found = call(way, replicas)
-        if found != right:
-            return f"{why}: that is {right!r}, and your function returns {found!r}."
+        answered = call(way, replicas)
+        if answered != right:
+            return f"{why}: that is {right!r}, and your function returns {answered!r}."
     return ""
 
 

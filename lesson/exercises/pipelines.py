@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import number
-from lesson.exercises.kinds.lettered import one_each
+from lesson.exercises.kinds.functions import number
+from lesson.exercises.kinds.letters import one_each
 
 kinds = one_each(
     "PAPA",
@@ -39,12 +39,12 @@ def _judge_baseline(component: Any) -> str:
     inputs = spec.inputs or {}
     if set(inputs) != {"data"} or inputs["data"].type != "system.Dataset@0.0.1":
         return "it takes one input: data, of type Input[Dataset]."
-    found = [_of_labels(written, labels) for labels in LABELS]
-    if found == [0.25, 0.8]:
+    shares = [_of_labels(written, labels) for labels in LABELS]
+    if shares == [0.25, 0.8]:
         return f"that is the share of class 1; for {LABELS[0]} the more frequent class is 0."
-    if found == [0.75, 0.8]:
+    if shares == [0.75, 0.8]:
         return ""
-    return f"for the labels {LABELS[0]} the share is 0.75; it returns {found[0]:g}."
+    return f"for the labels {LABELS[0]} the share is 0.75; it returns {shares[0]:g}."
 
 
 def _of_labels(written: Any, labels: list[int]) -> float:

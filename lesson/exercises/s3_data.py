@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import some
+from lesson.exercises.kinds.letters import some
 
 GB_MONTH = 0.023  # US dollars, as in AWS_helpers/helpers.py, which a test compares
 CHANNELS = "/opt/ml/input/data"

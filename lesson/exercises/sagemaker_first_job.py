@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds import copied
-from lesson.exercises.kinds.lettered import choice
-from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
+from lesson.exercises.kinds import changed_copy
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_cancelled, not_succeeded
+from lesson.exercises.kinds.letters import choice
 from lesson.jobs.states import CANCELLED
 
 HOURLY = 0.115  # US dollars, of ml.m5.large, as in AWS_helpers/costs.py, which a test compares
@@ -58,17 +58,17 @@ def _judge_loss_regex(answer: str, lines: Sequence[str]) -> str:
         return f"this is not a regular expression: {problem}."
     if re.search(r"[*+}][^()]*\)+[*+{]", answer):
         return "a repetition of a repetition may take for ever; repeat one thing only."
-    found = [match for line in lines for match in pattern.finditer(line)]
+    matches = [match for line in lines for match in pattern.finditer(line)]
     if pattern.groups == 0:
         return "put parentheses around the part that is the number."
-    if not found:
+    if not matches:
         return "nothing in the log matches; print lines_of(first) and compare letter by letter."
-    values = [_number(match[1]) for match in found]
+    values = [_number(match[1]) for match in matches]
     if None in values:
-        return f"the group in parentheses reads {found[values.index(None)][1]!r}: no number."
-    if len(found) > 1:
-        return f"{len(found)} places match, the lines of the epochs among them: make it narrower."
-    if "validation:loss" not in found[0].string:
+        return f"the group in parentheses reads {matches[values.index(None)][1]!r}: no number."
+    if len(matches) > 1:
+        return f"{len(matches)} places match, the lines of the epochs among them: make it narrower."
+    if "validation:loss" not in matches[0].string:
         return "this reads another number of the log."
     return ""
 
@@ -141,4 +141,4 @@ billed = choice(
     advice="the column `training` has the seconds of the epochs; what is left of 135?",
 )
 
-own_network = copied.own_network()
+own_network = changed_copy.own_network()

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import call, function, number
-from lesson.exercises.kinds.lettered import choice, in_order
-from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.functions import call, function, number
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.letters import choice, in_order
 from lesson.jobs.runs import Run
 
 HOURLY = 0.23  # ml.m5.xlarge, as in AWS_helpers/costs.py, which a test compares

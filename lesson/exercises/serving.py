@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import in_order
+from lesson.exercises.kinds.functions import function, number
+from lesson.exercises.kinds.letters import in_order
 
 # The passengers of the exercise “Refused”, as they should be.
 FIXED: tuple[dict[str, Any], ...] = (
@@ -95,17 +95,17 @@ moved = Exercise(
 
 def _judge_billed(busy: Callable[..., Any]) -> str:
     steady, grown = [(0.0, 1), (30.0, 1)], [(0.0, 1), (4.0, 2), (20.0, 1), (30.0, 1)]
-    if (found := number(busy, steady)) != 30:
-        return f"one replica for 30 s are 30 seconds; it returns {found:g}."
-    found = number(busy, grown)
-    if found == 46:
+    if (value := number(busy, steady)) != 30:
+        return f"one replica for 30 s are 30 seconds; it returns {value:g}."
+    value = number(busy, grown)
+    if value == 46:
         return ""
     told: dict[float, str] = {
         60: "that bills two replicas from the beginning to the end.",
         30: "that bills one replica, however many there were.",
         54: "at 4 s it becomes two: until then there was one.",
     }
-    return told.get(found, f"for {grown} it should be 4 + 2 * 16 + 10; it returns {found:g}.")
+    return told.get(value, f"for {grown} it should be 4 + 2 * 16 + 10; it returns {value:g}.")
 
 
 billed = function(

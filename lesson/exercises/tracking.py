@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import number
-from lesson.exercises.kinds.lettered import choice, in_order, some
+from lesson.exercises.kinds.functions import number
+from lesson.exercises.kinds.letters import choice, in_order, some
 from lesson.jobs.runs import Run
 
 # The learning rate of the run whose model carries the alias `champion` at the end of the page.
@@ -132,12 +132,14 @@ def _judge_wrong_run(table: Any, runs: Mapping[str, Run]) -> str:
     columns = getattr(table, "columns", ())
     if not {"run_name", "metric.loss"} <= {str(name) for name in columns}:
         return "the answer is the table of the experiment: table(MIXED)."
-    found = dict(zip(table["run_name"], table["metric.loss"], strict=True))
-    if missing := runs.keys() - found.keys():
+    losses = dict(zip(table["run_name"], table["metric.loss"], strict=True))
+    if missing := runs.keys() - losses.keys():
         return f"the table has no run {min(missing)}."
     for name, run in runs.items():
-        if run.loss is None or not abs(found[name] - run.loss) < 0.0001:  # also if it is not there
-            return f"{name} has the loss {found[name]}, and its training ended with {run.loss:.4f}."
+        if run.loss is None or not abs(losses[name] - run.loss) < 0.0001:  # also if it is not there
+            return (
+                f"{name} has the loss {losses[name]}, and its training ended with {run.loss:.4f}."
+            )
     return ""
 
 

@@ -154,8 +154,8 @@ def _judge_own_copy(answer: str) -> str:
         return f"the network of {file} has no Dropout yet; have you saved the file?"
     hidden = ["Linear", "ReLU", "Dropout"]
     if kinds != [*hidden, *hidden, "Linear"]:
-        found = ", ".join(kinds)
-        return f"the layers are {found}; a Dropout belongs after each ReLU, and only there."
+        kinds_now = ", ".join(kinds)
+        return f"the layers are {kinds_now}; a Dropout belongs after each ReLU, and only there."
     shares = {layer.p for layer in layers if type(layer).__name__ == "Dropout"}
     if shares != {0.2}:
         return "your Dropout sets another share than 0.2 to zero."

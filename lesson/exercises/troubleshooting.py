@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lesson.exercises.kinds.coded import call, function
-from lesson.exercises.kinds.lettered import one_each
-from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.functions import call, function
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.letters import one_each
 
 # Messages as the page shows them, some in other capitals, and whether a retry helps.
 MESSAGES = {
@@ -46,11 +46,11 @@ def _gib(machine: str) -> float:
 
     https://aws.amazon.com/ec2/instance-types/: 4 GiB for each vCPU of m5, 2 of c5, 8 of r5.
     """
-    found = re.fullmatch(r"ml\.([a-z])\w*\.(?:(\d*)x)?large", machine)
-    if not found:
+    match = re.fullmatch(r"ml\.([a-z])\w*\.(?:(\d*)x)?large", machine)
+    if not match:
         return 0
-    family = {"m": 4, "c": 2, "r": 8, "g": 4, "p": 8}.get(found[1], 0)
-    vcpus = 2 if found[2] is None else 4 * int(found[2] or 1)
+    family = {"m": 4, "c": 2, "r": 8, "g": 4, "p": 8}.get(match[1], 0)
+    vcpus = 2 if match[2] is None else 4 * int(match[2] or 1)
     return family * vcpus
 
 
@@ -72,10 +72,10 @@ larger = job_to_send(
 
 def _judge_again(is_worth_a_retry: Callable[..., Any]) -> str:
     for message, helps in MESSAGES.items():
-        found = call(is_worth_a_retry, message)
-        if not isinstance(found, bool):
-            return f"it returns a {type(found).__name__}; return True or False."
-        if found != helps:
+        answered = call(is_worth_a_retry, message)
+        if not isinstance(answered, bool):
+            return f"it returns a {type(answered).__name__}; return True or False."
+        if answered != helps:
             what = "sending it again helps" if helps else "the next try fails in the same way"
             return f"{message!r}: {what}."
     return ""

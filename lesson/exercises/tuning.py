@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.coded import function, number
-from lesson.exercises.kinds.lettered import choice
-from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.functions import function, number
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.letters import choice
 from lesson.jobs.states import FAILED, SUCCEEDED
 from lesson.jobs.studies import Between, Study, Trial, Value, between, one_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds import copied
-from lesson.exercises.kinds.sent import Record, job_to_send, not_cancelled, not_succeeded
+from lesson.exercises.kinds import changed_copy
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_cancelled, not_succeeded
 
 HOURLY = 0.21849885  # of n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 
@@ -59,14 +59,14 @@ right_class = Exercise(
 
 
 def _judge_failed_filter(answer: str) -> str:
-    found = re.fullmatch(r"""\s*state\s*=\s*(["']?)(\w+)\1\s*""", answer)
-    if found is None:
+    match = re.fullmatch(r"""\s*state\s*=\s*(["']?)(\w+)\1\s*""", answer)
+    if match is None:
         return 'write it as the filter above, state="...", with another state.'
-    if found[2] == "JOB_STATE_FAILED":
+    if match[2] == "JOB_STATE_FAILED":
         return ""
-    if found[2] == "PIPELINE_STATE_FAILED":
+    if match[2] == "PIPELINE_STATE_FAILED":
         return "a training pipeline has this state; these are custom jobs."
-    if found[2].upper() == "FAILED":
+    if match[2].upper() == "FAILED":
         return "write the state's whole name, as job.state.name does."
     return "the table above has the state of a job that ended with an error."
 
@@ -121,4 +121,4 @@ compared = job_to_send(
     "the cell that made `run` has the call: change its epochs, and add patience.",
 )
 
-own_network = copied.own_network()
+own_network = changed_copy.own_network()

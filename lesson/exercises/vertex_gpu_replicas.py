@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import choice, one_each
-from lesson.exercises.kinds.sent import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.jobs import Record, job_to_send, not_succeeded
+from lesson.exercises.kinds.letters import choice, one_each
 
 CPU_HOURLY = 0.21849885  # n1-standard-4, as in GCP_helpers/costs.py, which a test compares
 GPU_HOURLY = CPU_HOURLY + 0.4025  # the same with one T4

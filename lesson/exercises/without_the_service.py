@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lesson.exercises import Exercise
-from lesson.exercises.kinds.lettered import in_order, one_each, some
+from lesson.exercises.kinds.letters import in_order, one_each, some
 
 yours = some(
     {
@@ -87,8 +87,10 @@ request = Exercise(
 
 
 def _judge_nodes(documents: Any) -> str:
-    found = documents if isinstance(documents, list) else []
-    jobs = [each for each in found if isinstance(each, Mapping) and each.get("kind") == "TrainJob"]
+    objects = documents if isinstance(documents, list) else []
+    jobs = [
+        each for each in objects if isinstance(each, Mapping) and each.get("kind") == "TrainJob"
+    ]
     if not jobs:
         return "the answer is what documents(path) returns, of a manifest of the kind TrainJob."
     trainer = jobs[0].get("spec", {}).get("trainer", {})

@@ -21,8 +21,8 @@ SEEN = 1000  # jobs among which it looks for the session's; on SageMaker each co
 def list_jobs(cloud: Cloud, mine: bool) -> pd.DataFrame:
     """Return the newest jobs, newest first; `mine`: those that write into the session's bucket."""
     with cloud.refusals("listing the jobs"):
-        found = _own(cloud) if mine else cloud.every()
-        return as_table([_row(cloud, job) for job in islice(found, NEWEST)])
+        jobs = _own(cloud) if mine else cloud.every()
+        return as_table([_row(cloud, job) for job in islice(jobs, NEWEST)])
 
 
 def own_jobs(cloud: Cloud) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from lesson import LessonError
 from lesson.jobs.cloud import Cloud
 from lesson.jobs.runs import Run
 from lesson.jobs.studies import Study
-from lesson.machines.vm import Rented
+from lesson.machines.vm import RentedMachine
 
 
 def job_of(cloud: Cloud, run_or_job: Any) -> Any:
@@ -26,7 +26,7 @@ def job_of(cloud: Cloud, run_or_job: Any) -> Any:
 
 
 def _job_in(run: Run | Study) -> Any:
-    if isinstance(run.job, Rented):
+    if isinstance(run.job, RentedMachine):
         raise LessonError(f"{run.job.machine.name} is a machine, not a job")
     if run.job is None:
         raise LessonError(f"the run on {run.place} was no job; there is nothing to ask")

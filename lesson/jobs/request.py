@@ -128,8 +128,10 @@ def _fields(value: Any) -> dict[str, Any] | None:
     """Return an SDK object's fields that are set; None for what is best written by its repr."""
     kind = type(value)
     if hasattr(kind, "model_fields"):  # pydantic's models, with which SageMaker's SDK is written
-        found = ((name, getattr(value, name), field) for name, field in kind.model_fields.items())
-        return {name: each for name, each, field in found if each not in (None, field.default)}
+        set_fields = (
+            (name, getattr(value, name), field) for name, field in kind.model_fields.items()
+        )
+        return {name: each for name, each, field in set_fields if each not in (None, field.default)}
     if hasattr(kind, "to_dict") and hasattr(kind, "pb"):  # messages, with which Google's is
         plain: dict[str, Any] = kind.to_dict(
             value, always_print_fields_with_no_presence=False, use_integers_for_enums=False

@@ -21,7 +21,7 @@ from lesson.machines.this_machine import new_folder
 
 def wait(cloud: Cloud, run_or_job: Any) -> Run | Study:
     """Show how far something is until it ends, and return the completed run or study."""
-    if isinstance(run_or_job, Run) and isinstance(run_or_job.job, vm.Rented):
+    if isinstance(run_or_job, Run) and isinstance(run_or_job.job, vm.RentedMachine):
         return vm.wait_for(cloud, run_or_job)
     job = job_of(cloud, run_or_job)
     if cloud.is_tuning(job):

@@ -56,14 +56,14 @@ class Watch:
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
-                found = self._look()
+                look = self._look()
             except Exception as problem:  # noqa: BLE001 - of any SDK; wait_for() and stop() say it
                 self._problem = problem
                 self._stopped.set()
-                found = None
+                look = None
             with self._changed:
-                if found is not None and (not self.seen or self.seen[-1][1] != found):
-                    self.seen.append((round(time.monotonic() - self._begun, 1), found))
+                if look is not None and (not self.seen or self.seen[-1][1] != look):
+                    self.seen.append((round(time.monotonic() - self._begun, 1), look))
                 self._changed.notify_all()
             self._stopped.wait(self._pause)
 

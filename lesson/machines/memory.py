@@ -24,12 +24,14 @@ def limit_memory(megabytes: int) -> str:
     """
     if not Path("/proc/self/status").exists():
         return ""
-    found = subprocess.run(
+    status = subprocess.run(
         [sys.executable, "-c", MEASURE],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    data = re.search(r"VmData:\s+(\d+) kB", found)  # what `ulimit -d` counts: proc(5), getrlimit(2)
+    data = re.search(
+        r"VmData:\s+(\d+) kB", status
+    )  # what `ulimit -d` counts: proc(5), getrlimit(2)
     return f"ulimit -d {int(data[1]) + 1000 * megabytes};" if data else ""

@@ -134,7 +134,7 @@ def time_case(script: ModuleType, case: Case, *, rank: int, replicas: int) -> di
                 repeats[name] = min(50, max(1, round(TURN / seconds.item())))
             else:
                 times[name] += [_seconds(step) for _ in range(repeats[name])]
-    medians = {name: 1000 * statistics.median(found or [0.0]) for name, found in times.items()}
+    medians = {name: 1000 * statistics.median(seconds or [0.0]) for name, seconds in times.items()}
     return {"hidden": str(list(hidden)), "rows": rows, "weights": weights, **medians}
 
 
@@ -185,9 +185,9 @@ def _replica(task: str) -> None:
     soon = timedelta(minutes=1)  # where a replica is lost, the others do not wait for half an hour
     dist.init_process_group("gloo", meeting, soon, replicas, rank)
     for case in cases:
-        found = time_case(script, case, rank=rank, replicas=replicas)
+        times = time_case(script, case, rank=rank, replicas=replicas)
         if rank == 0:
-            print(json.dumps(found), flush=True)
+            print(json.dumps(times), flush=True)
     dist.destroy_process_group()
 
 

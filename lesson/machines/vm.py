@@ -130,9 +130,9 @@ def lock() -> str:
 
 def find_locked(package: str) -> str:
     """Return a package with its version in the lock, as `torch==2.13.0`."""
-    found = re.search(rf"^{re.escape(package)}==\S+", lock(), re.MULTILINE)
-    assert found, package
-    return found.group()
+    match = re.search(rf"^{re.escape(package)}==\S+", lock(), re.MULTILINE)
+    assert match, package
+    return match.group()
 
 
 def pack() -> bytes:
@@ -177,7 +177,7 @@ def run_here(machine: Machine) -> None:
 
 
 @dataclass(frozen=True)
-class Rented:
+class RentedMachine:
     """A machine that was asked for; wait(run) uses it."""
 
     machine: Machine
@@ -185,7 +185,7 @@ class Rented:
     begun: float  # time.time()
 
 
-def row(service: str, spec: JobSpec, rented: Rented, *, request: Mapping[str, Any]) -> Run:
+def row(service: str, spec: JobSpec, rented: RentedMachine, *, request: Mapping[str, Any]) -> Run:
     """Return the row of a machine that has been asked for."""
     here = " (this machine)" if target() == "local" else ""
     return Run(
@@ -199,7 +199,7 @@ def wait_for(cloud: Cloud, run: Run) -> Run:
     Raises LessonError with the last lines of the machine's log if it has failed, or left nothing
     when it must be off.
     """
-    rented: Rented = run.job
+    rented: RentedMachine = run.job
     machine = rented.machine
     code = wait_for_exit_code(rented, partial(cloud.read_text, machine.exit_code))
     if code != "0":
@@ -207,7 +207,7 @@ def wait_for(cloud: Cloud, run: Run) -> Run:
     return complete(run, rented, cloud.fetch(machine.results, machine.folder))
 
 
-def wait_for_exit_code(rented: Rented, read: Callable[[], str | None]) -> str | None:
+def wait_for_exit_code(rented: RentedMachine, read: Callable[[], str | None]) -> str | None:
     """Look for the exit code until it is there; None if the machine must be off without one.
 
     `read` returns the text of the object; None while there is none.
@@ -226,7 +226,7 @@ def failure(machine: Machine, code: str | None, log: str | None) -> LessonError:
     return LessonError("\n".join([f"{machine.name} {ended}; its log ends with:", *last]))
 
 
-def complete(run: Run, rented: Rented, copy: Path) -> Run:
+def complete(run: Run, rented: RentedMachine, copy: Path) -> Run:
     """Return the run with what the copy of its results says, and what the machine has cost."""
     metrics = read_metrics(copy)
     seconds, training = time.time() - rented.begun, metrics["seconds"]["training"]

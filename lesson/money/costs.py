@@ -193,12 +193,12 @@ def state(service: str, estimated: Callable[[], Estimate], spot: bool) -> None:
 
 def notes(region: str, priced: str, spot: bool) -> list[str]:
     """Return what an estimate leaves out; `priced` is the region of the prices."""
-    found = [LEFT_OUT]
+    left_out = [LEFT_OUT]
     if region != priced:
-        found.append(f"Priced as in {priced}; {region} may cost more.")
+        left_out.append(f"Priced as in {priced}; {region} may cost more.")
     if spot:
-        found.append(SPOT)
-    return found
+        left_out.append(SPOT)
+    return left_out
 
 
 def estimate(

@@ -49,8 +49,8 @@ class Bucket:
             return
         prefixes = (uri.removeprefix(f"{self.uri}/") for uri in written if self.holds(uri))
         for prefix in [""] if self.ours else filter(None, prefixes):
-            if found := self.objects(prefix):
-                yield found
+            if objects := self.objects(prefix):
+                yield objects
         if self.ours:
             yield Thing(f"bucket {self.uri}", self.delete)
 

@@ -66,10 +66,10 @@ def as_list(instances: Any) -> list[Any]:
     """Return instances as a list; raise LessonError for what is none, such as one passenger."""
     if isinstance(instances, Mapping | str) or not isinstance(instances, Iterable):
         raise LessonError("predict() takes a list of instances: write [passenger]")
-    found = [plain(each) for each in instances]
-    if not found:
+    plain_instances = [plain(each) for each in instances]
+    if not plain_instances:
         raise LessonError("predict() takes at least one instance")
-    return found
+    return plain_instances
 
 
 def plain(instance: Any) -> Any:
@@ -90,10 +90,10 @@ def _is_gap(value: Any) -> bool:
 
 def whole_classes(predictions: Iterable[Any]) -> list[Any]:
     """Return predictions with their classes as whole numbers: a service may send 1.0."""
-    found = []
+    predictions_out = []
     for each in predictions:
         if isinstance(each, Mapping) and "class" in each:  # a regression has none
-            found.append({**each, "class": int(each["class"])})
+            predictions_out.append({**each, "class": int(each["class"])})
         else:
-            found.append(each)
-    return found
+            predictions_out.append(each)
+    return predictions_out

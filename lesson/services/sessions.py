@@ -102,15 +102,15 @@ def bucket_name(named: str | None, scheme: str, allowed: re.Pattern[str]) -> str
     `scheme`, gs:// or s3://, may stand before it. Raises LessonError for a name that the service
     does not allow, and where none is known.
     """
-    found = named or os.environ.get("LESSON_BUCKET")
-    if not found and target() == "local":
-        found = LOCAL
-    if not found:
+    bucket = named or os.environ.get("LESSON_BUCKET")
+    if not bucket and target() == "local":
+        bucket = LOCAL
+    if not bucket:
         raise LessonError(
             "no bucket is known; choose a name that nobody else has, such as yourname-lesson: "
             "connect(bucket=...), or set LESSON_BUCKET"
         )
-    name = found.removeprefix(scheme).rstrip("/")
+    name = bucket.removeprefix(scheme).rstrip("/")
     if not allowed.fullmatch(name):
         raise LessonError(
             f"bucket {name}: no bucket can have this name; choose one of 3 to 63 small letters, "

@@ -17,8 +17,8 @@ def clean_start(root: Path) -> None:
         )
     import local_cloud
 
-    found = local_cloud.reset()
-    print(f"The local cloud has no buckets, jobs, models or logs any more ({found.home.folder}).")
+    emptied = local_cloud.reset()
+    print(f"The local cloud has no buckets, jobs, models or logs any more ({emptied.home.folder}).")
     print(f"{_empty(root / 'runs')} files were removed from runs/.")
     print(f"Your notebooks in work/ ({len(list((root / 'work').glob('*.ipynb')))}) are untouched.")
     print("Now restart the kernel of each notebook that is open, and begin with its first cell.")

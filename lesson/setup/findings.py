@@ -49,15 +49,15 @@ def report(checks: Mapping[str, Callable[[], str]], first: Collection[str] = ())
     `first` names the checks without which the others cannot be done: after one of them did not
     pass, the others are skipped.
     """
-    found: list[Line] = []
+    lines: list[Line] = []
     for name, check in checks.items():
         missing = next(
-            (each.name for each in found if each.name in first and each.word != "PASS"), ""
+            (each.name for each in lines if each.name in first and each.word != "PASS"), ""
         )
-        found.append(
+        lines.append(
             Line("SKIP", name, f"not looked at before the line {missing} passes")
             if missing
             else line(name, check)
         )
-        print(found[-1], flush=True)
-    return sum(each.word == "FIX" for each in found)
+        print(lines[-1], flush=True)
+    return sum(each.word == "FIX" for each in lines)

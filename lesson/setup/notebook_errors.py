@@ -90,8 +90,8 @@ def _job(trace: TracebackType | None) -> Any:
         if module in sys.modules:
             kind = vars(sys.modules[module])[name]
             for frame in frames:
-                if isinstance(found := frame.f_locals.get("self"), kind):
-                    return found
+                if isinstance(job := frame.f_locals.get("self"), kind):
+                    return job
     return None
 
 

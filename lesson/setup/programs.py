@@ -14,8 +14,8 @@ PAGES = {
 def report(*names: str) -> None:
     """Print one sentence for each program: where it is, or where to get it."""
     for name in names:
-        if found := shutil.which(name):
-            print(f"{name}: {found}")
+        if path := shutil.which(name):
+            print(f"{name}: {path}")
         else:
             print(
                 f"{name} is not installed ({PAGES[name]}): cells that begin with !{name} say "

@@ -95,12 +95,15 @@ def sagemaker() -> float:
         lambda: client.describe_training_job(TrainingJobName=name)["TrainingJobStatus"],
         lambda: client.stop_training_job(TrainingJobName=name),
     )
-    seconds, found = time.monotonic() - begun, client.describe_training_job(TrainingJobName=name)
+    seconds, described = (
+        time.monotonic() - begun,
+        client.describe_training_job(TrainingJobName=name),
+    )
     client.delete_training_job(TrainingJobName=name)
     bucket.objects.delete()
     bucket.delete()
     if state != "Completed":
-        reason = found.get("FailureReason", "no reason given")
+        reason = described.get("FailureReason", "no reason given")
         raise LessonError(f"the job ended as {state}: {reason}")
     return seconds
 

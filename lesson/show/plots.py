@@ -138,7 +138,7 @@ def comparison(runs: Sequence[Run], path: Path) -> Picture:
         axes.barh(places, seconds, left=left, edgecolor="#000000", label=stage, **look)
         left = [begin + length for begin, length in zip(left, seconds, strict=True)]
     for place, run, end in zip(places, runs, left, strict=True):
-        axes.annotate(f" {_ending(run, end)}", (end, place), va="center")
+        axes.annotate(f" {_describe_end(run, end)}", (end, place), va="center")
     axes.set_yticks(places, [name_of(run) for run in runs])
     axes.set_xlim(0, 1.45 * max(left) or 1)  # room for the words behind the bars
     axes.invert_yaxis()  # the first run on top, as in the table
@@ -154,7 +154,7 @@ def name_of(run: Run) -> str:
     return f"{run.place}, × {run.replicas}"
 
 
-def _ending(run: Run, seconds: float) -> str:
+def _describe_end(run: Run, seconds: float) -> str:
     return f"{seconds:.1f} s" + (f", about {dollars(run.cost)}" if run.cost is not None else "")
 
 

@@ -200,7 +200,7 @@ class Display:
         size = shutil.get_terminal_size()
         lines = view.lines(size.columns - 1, size.lines - 1)  # a full line would wrap, and stay
         up = f"\033[{self._above}A" if self._above else ""
-        lines[0] = coloured(lines[0], view.state)
+        lines[0] = colour(lines[0], view.state)
         cleared = "\n".join(f"\r\033[K{line}" for line in lines)
         print(f"{up}{cleared}", end="", file=self._stream, flush=True)
         self._above = len(lines) - 1
@@ -213,7 +213,7 @@ class Display:
             print(self._said, file=self._stream, flush=True)
 
 
-def coloured(line: str, state: str) -> str:
+def colour(line: str, state: str) -> str:
     """Return a line with its bar in the colour of an end, unless NO_COLOR asks for none."""
     if state not in COLOURS or os.environ.get("NO_COLOR"):
         return line
@@ -227,10 +227,10 @@ def note(text: str) -> None:
     In a notebook on stdout: what is on stderr looks like an error there, in red.
     """
     stream = sys.stdout if in_notebook() else sys.stderr
-    print(wrapped(text, stream), file=stream, flush=True)
+    print(wrap(text, stream), file=stream, flush=True)
 
 
-def wrapped(text: str, stream: TextIO | None = None) -> str:
+def wrap(text: str, stream: TextIO | None = None) -> str:
     """Return a line as lines that end between two words, where they go to a terminal."""
     if not (stream or sys.stdout).isatty():
         return text

@@ -97,11 +97,11 @@ def _draw_results(axes: Axes, study: Study) -> None:
 
 def best_so_far(study: Study) -> list[float]:
     """Return the best of the results up to each trial that has one."""
-    found: list[float] = []
+    best: list[float] = []
     for trial in study.trials_with_result:
         better = min if study.goal == "minimize" else max
-        found.append(better([*found[-1:], trial.result or 0.0]))
-    return found
+        best.append(better([*best[-1:], trial.result or 0.0]))
+    return best
 
 
 # ---- middle -------------------------------------------------------------------------------------

@@ -39,11 +39,11 @@ class WaitingLine:
         self._quiet = threading.Event()  # set as soon as the line is not wanted any more
         self._thread: threading.Thread | None = None
         session = shell.kernel.session
-        session.send = self._heard(session.send)
+        session.send = self._listen_to(session.send)
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
 
-    def _heard(self, send: Callable[..., Any]) -> Callable[..., Any]:
+    def _listen_to(self, send: Callable[..., Any]) -> Callable[..., Any]:
         """Return the session's send(), which also ends the line when it is a sent output."""
 
         def heard(socket: Any, message: Any, *arguments: Any, **more: Any) -> Any:

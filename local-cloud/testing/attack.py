@@ -67,8 +67,8 @@ def processes(facts: Facts, report: Report) -> None:
                 continue
             for name in ("cmdline", "environ", "comm", "status", "maps", "wchan"):
                 with contextlib.suppress(OSError):
-                    found = (folder / name).read_bytes()
-                    report.attempt(secret in found, f"the secret is in {folder}/{name}")
+                    content = (folder / name).read_bytes()
+                    report.attempt(secret in content, f"the secret is in {folder}/{name}")
             for name in ("cwd", "root", "exe", "fd/4"):
                 with contextlib.suppress(OSError):
                     link = os.readlink(folder / name)

@@ -15,7 +15,7 @@ def gone(name: str) -> None:
     end = time.monotonic() + 60
     with contextlib.suppress(ClientError):
         while time.monotonic() < end:
-            found = client.describe_endpoint(EndpointName=name)
-            assert found["EndpointStatus"] == "Deleting"
+            described = client.describe_endpoint(EndpointName=name)
+            assert described["EndpointStatus"] == "Deleting"
             time.sleep(0.05)
-        raise AssertionError(found)
+        raise AssertionError(described)

@@ -20,13 +20,13 @@ class Groups:
 
     def files(self) -> list[str]:
         """Return the paths of all test files and of the notebooks that the tests run."""
-        found = [
+        paths = [
             path
             for folder in self.whole
             for pattern in ("test_*.py", "*.ipynb")
             for path in sorted((self.root / folder).rglob(pattern))
         ]
-        return [path.relative_to(self.root).as_posix() for path in found]
+        return [path.relative_to(self.root).as_posix() for path in paths]
 
     def of(self, file: str) -> list[str]:
         """Return the groups with the longest beginning of this path: one, if they are right."""

@@ -52,8 +52,8 @@ def _rows(home: Home, query: str, *values: str) -> list[tuple[str, ...]]:
     if not path.exists():
         return []
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-        found: list[tuple[str, ...]] = database.execute(query, values).fetchall()
-        return found
+        rows: list[tuple[str, ...]] = database.execute(query, values).fetchall()
+        return rows
 
 
 def end(home: Home, before: Iterable[Leftover]) -> None:

@@ -22,8 +22,8 @@ def find(version: str) -> str:
     if kept:
         return str(kept[-1])
     subprocess.run([UV, "python", "install", "--quiet", version], check=True)
-    found = [UV, "python", "find", "--managed-python", version]
-    return subprocess.run(found, check=True, capture_output=True, text=True).stdout.strip()
+    command = [UV, "python", "find", "--managed-python", version]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

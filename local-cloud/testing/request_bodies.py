@@ -21,6 +21,8 @@ INSTANCES = (
 BODIES = st.one_of(
     st.binary(max_size=200),
     VALUES.map(lambda value: json.dumps(value).encode()),
-    st.lists(INSTANCES, max_size=3).map(lambda found: json.dumps({"instances": found}).encode()),
+    st.lists(INSTANCES, max_size=3).map(
+        lambda instances: json.dumps({"instances": instances}).encode()
+    ),
 )
 KINDS = st.sampled_from(["application/json", "application/jsonlines", "text/csv", ""])

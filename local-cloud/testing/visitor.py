@@ -54,13 +54,13 @@ class Visitor:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         connection.request(method, path, body, sent)
         answer = connection.getresponse()
-        found = {name.lower(): value for name, value in answer.getheaders()}
-        if set_cookie := found.get("set-cookie"):
+        fields = {name.lower(): value for name, value in answer.getheaders()}
+        if set_cookie := fields.get("set-cookie"):
             name, _, value = set_cookie.partition(";")[0].partition("=")
             self.cookies[name] = value
         text = answer.read().decode(errors="replace")
         connection.close()
-        return Answer(answer.status, found, text)
+        return Answer(answer.status, fields, text)
 
     def get(self, path: str, **headers: str) -> Answer:
         """Open a page."""
@@ -84,7 +84,7 @@ class Visitor:
         """Press the button of a page's form, and open the page to which that leads."""
         text = self.get(page).text
         forms = re.findall(r'<form method="post" action="([^"]+)">(.*?)</form>', text, re.S)
-        ((action, inside),) = [found for found in forms if f">{button}<" in found[1]]
+        ((action, inside),) = [form for form in forms if f">{button}<" in form[1]]
         fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', inside))
         action = urljoin(page, unescape(action))
         answer = self.post(action, {name: unescape(value) for name, value in fields.items()})

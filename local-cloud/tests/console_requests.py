@@ -21,13 +21,49 @@ from testing.visitor import Visitor
 from tests.schema_requests import LONG, SURROGATE
 
 PARAMETERS = (
-    *("after", "code", "key", "kind", "name", "prefix", "q", "replica", "save", "scheme", "page"),
-    *("bucket", "cloud", "state", "refused", "part", "failure", "every", "place", "run"),
+    "after",
+    "code",
+    "key",
+    "kind",
+    "name",
+    "prefix",
+    "q",
+    "replica",
+    "save",
+    "scheme",
+    "page",
+    "bucket",
+    "cloud",
+    "state",
+    "refused",
+    "part",
+    "failure",
+    "every",
+    "place",
+    "run",
 )
 VALUES = (
-    *("declared", "x", "gs", "s3", "no quota", "projects/1", "projects/1/locations/a/jobs/1"),
-    *("", "-1", "0", "1e9", "9" * 5000, "NaN", "a/b", "../..", "\0", "%ff", "(" * 2000),
-    *(SURROGATE, "é", LONG[:20_000]),
+    "declared",
+    "x",
+    "gs",
+    "s3",
+    "no quota",
+    "projects/1",
+    "projects/1/locations/a/jobs/1",
+    "",
+    "-1",
+    "0",
+    "1e9",
+    "9" * 5000,
+    "NaN",
+    "a/b",
+    "../..",
+    "\0",
+    "%ff",
+    "(" * 2000,
+    SURROGATE,
+    "é",
+    LONG[:20_000],
 )
 FORM = "/console/failures"  # a page with a form
 
@@ -36,9 +72,9 @@ def routes(folder: Path) -> list[Route]:
     """The pages and forms; folder: for a platform that is not started."""
     platform = Platform.of(folder, {})
     site = Site(platform, Sessions("", 0), None)  # type: ignore[arg-type]
-    found = [route for kind in PAGES for route in kind(site).routes()]
+    declared_routes = [route for kind in PAGES for route in kind(site).routes()]
     platform.close_records()
-    return [route for route in found if isinstance(route, Route)]
+    return [route for route in declared_routes if isinstance(route, Route)]
 
 
 def walk(home: Home, folder: Path, rounds: int, seed: int) -> Iterator[tuple[str, int]]:

@@ -91,11 +91,11 @@ class Examples:
 
     # ---- protos ---------------------------------------------------------------------------------
     def of_proto(self, kind: Any, depth: int = 0) -> Any:
-        found: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         for field in kind.pb().DESCRIPTOR.fields:
             if self.is_there(needed=field.name in find_required(kind), depth=depth):
-                found[field.json_name] = self._field(kind, field, depth)
-        return found
+                message[field.json_name] = self._field(kind, field, depth)
+        return message
 
     def _field(self, kind: Any, field: Any, depth: int) -> Any:
         inner = kind.meta.fields[field.name].message

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from local_cloud.client import control
+from local_cloud.json_types import Json
 from testing.visitor import Visitor
 from tests.torture.rig import BUCKET, PARENT, ROLE, Rig, pool
 
-Json = dict[str, Any]
 MANY = 48_000  # values in one body, of which 50,000 are taken
 ON_LOOP = 4800  # values in a body that is checked on the loop, of which 5,000 are taken
 FORM = "application/x-www-form-urlencoded"
@@ -78,7 +78,8 @@ def training(name: str, **changes: Any) -> Json:
         "TrainingJobName": name,
         "RoleArn": ROLE,
         "AlgorithmSpecification": {
-            **{"TrainingImage": "i", "TrainingInputMode": "File"},
+            "TrainingImage": "i",
+            "TrainingInputMode": "File",
             "ContainerEntrypoint": ["true"],
         },
         "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
@@ -123,11 +124,11 @@ def steps(count: int) -> str:
     """A pipeline's definition with so many steps, all of which end at once."""
     equal = {"Type": "Equals", "LeftValue": 1, "RightValue": 1}
     arguments = {"Conditions": [equal], "IfSteps": [], "ElseSteps": []}
-    found = [
+    steps_made = [
         {"Name": f"s{number}", "Type": "Condition", "Arguments": arguments}
         for number in range(count)
     ]
-    return json.dumps({"Version": "2020-12-01", "Steps": found})
+    return json.dumps({"Version": "2020-12-01", "Steps": steps_made})
 
 
 def fill(rig: Rig, many: int) -> None:
@@ -164,25 +165,35 @@ def fill(rig: Rig, many: int) -> None:
 # ---- Vertex AI ----------------------------------------------------------------------------------
 VERTEX = "Vertex AI"
 post(
-    *(VERTEX, "customJobs.create", f"{ON_LOOP:,} arguments"),
+    VERTEX,
+    "customJobs.create",
+    f"{ON_LOOP:,} arguments",
     path=f"{PARENT}/customJobs",
     body={"displayName": "x", "jobSpec": {"workerPoolSpecs": [pool(["true"] + ["a"] * ON_LOOP)]}},
 )
 post(
-    *(VERTEX, "customJobs.create", "one argument of 1 MB"),
+    VERTEX,
+    "customJobs.create",
+    "one argument of 1 MB",
     path=f"{PARENT}/customJobs",
     body={"displayName": "x", "jobSpec": {"workerPoolSpecs": [pool(["true", "a" * 1_000_000])]}},
 )
 post(
-    *(VERTEX, "customJobs.create", "refused: 3,000 pools"),
+    VERTEX,
+    "customJobs.create",
+    "refused: 3,000 pools",
     path=f"{PARENT}/customJobs",
     body={"displayName": "x", "jobSpec": {"workerPoolSpecs": [pool(["true"])] * 3000}},
 )
 post(
-    *(VERTEX, "hyperparameterTuningJobs.create", "1,000 parameters"),
+    VERTEX,
+    "hyperparameterTuningJobs.create",
+    "1,000 parameters",
     path=f"{PARENT}/hyperparameterTuningJobs",
     body={
-        **{"displayName": "x", "maxTrialCount": 1, "parallelTrialCount": 1},
+        "displayName": "x",
+        "maxTrialCount": 1,
+        "parallelTrialCount": 1,
         "studySpec": {
             "metrics": METRIC,
             "parameters": [REAL[0] | {"parameterId": f"p{number}"} for number in range(1000)],
@@ -191,12 +202,16 @@ post(
     },
 )
 post(
-    *(VERTEX, "pipelineJobs.create", "4,900 tasks"),
+    VERTEX,
+    "pipelineJobs.create",
+    "4,900 tasks",
     path=f"{PARENT}/pipelineJobs",
     body=compiled(leaves(4900, **NEVER)),
 )
 post(
-    *(VERTEX, "pipelineJobs.create", "refused: 10 in each other, 10 of each"),
+    VERTEX,
+    "pipelineJobs.create",
+    "refused: 10 in each other, 10 of each",
     path=f"{PARENT}/pipelineJobs",
     body=compiled(
         of_component("c1", 10),
@@ -222,10 +237,14 @@ def _(rig: Rig) -> int:
 
 
 post(
-    *(VERTEX, "schedules.create", f"{ON_LOOP:,} values"),
+    VERTEX,
+    "schedules.create",
+    f"{ON_LOOP:,} values",
     path=f"{PARENT}/schedules",
     body={
-        **{"displayName": "x", "cron": "0 0 1 1 *", "maxConcurrentRunCount": 1},
+        "displayName": "x",
+        "cron": "0 0 1 1 *",
+        "maxConcurrentRunCount": 1,
         "createPipelineJobRequest": {
             "parent": PARENT.removeprefix("/v1/"),
             "pipelineJob": compiled(leaves(ON_LOOP // 6, **NEVER)),
@@ -233,22 +252,30 @@ post(
     },
 )
 post(
-    *(VERTEX, "endpoints.create", f"refused: {MANY:,} shares of traffic"),
+    VERTEX,
+    "endpoints.create",
+    f"refused: {MANY:,} shares of traffic",
     path=f"{PARENT}/endpoints",
     body={"displayName": "x", "trafficSplit": {str(number): 0 for number in range(MANY)}},
 )
 post(
-    *(VERTEX, "models.upload", f"{MANY:,} arguments"),
+    VERTEX,
+    "models.upload",
+    f"{MANY:,} arguments",
     path=f"{PARENT}/models:upload",
     body={"model": {"displayName": "m", "containerSpec": {"imageUri": "i", "args": ["a"] * MANY}}},
 )
 post(
-    *(VERTEX, "artifacts.create", f"{MANY:,} values"),
+    VERTEX,
+    "artifacts.create",
+    f"{MANY:,} values",
     path=f"{STORE}/artifacts",
     body={"metadata": {f"a{number}": number for number in range(MANY)}},
 )
 post(
-    *(VERTEX, "contexts.addContextArtifactsAndExecutions", f"refused: {MANY:,} names"),
+    VERTEX,
+    "contexts.addContextArtifactsAndExecutions",
+    f"refused: {MANY:,} names",
     path=f"{STORE}/contexts/seed:addContextArtifactsAndExecutions",
     body={"artifacts": ["x"] * MANY},
 )
@@ -276,7 +303,9 @@ def _(rig: Rig) -> int:
 
 
 post(
-    *(VERTEX, "endpoints.predict", "1.5 MB, no such endpoint"),
+    VERTEX,
+    "endpoints.predict",
+    "1.5 MB, no such endpoint",
     path=f"{PARENT}/endpoints/seed:predict",
     body={"instances": [[0.123456] * 5] * 30_000},
 )
@@ -284,14 +313,17 @@ for noun in ("customJobs", "pipelineJobs", "endpoints", "studies"):
     read(VERTEX, f"{noun}.list", f"{PARENT}/{noun}?pageSize=1000")
 read(VERTEX, "artifacts.list", f"{STORE}/artifacts?pageSize=1000")
 read(
-    *(VERTEX, "customJobs.list"),
+    VERTEX,
+    "customJobs.list",
     f"{PARENT}/customJobs?filter={quote(' AND '.join(['state=JOB_STATE_SUCCEEDED'] * 100))}",
     size="a filter of 100 terms",
 )
 
 # ---- Vizier -------------------------------------------------------------------------------------
 post(
-    *("Vizier", "studies.create", "1,000 parameters"),
+    "Vizier",
+    "studies.create",
+    "1,000 parameters",
     path=f"{PARENT}/studies",
     body={
         "displayName": "large",
@@ -317,7 +349,8 @@ def _(rig: Rig) -> int:
 
 # ---- SageMaker ----------------------------------------------------------------------------------
 sagemaker(
-    *("CreateTrainingJob", "100 variables, 100 hyperparameters, 300 KB"),
+    "CreateTrainingJob",
+    "100 variables, 100 hyperparameters, 300 KB",
     training(
         "large",
         Environment={f"k{number}": "v" * 512 for number in range(100)},
@@ -325,18 +358,23 @@ sagemaker(
     ),
 )
 sagemaker(
-    *("CreateTrainingJob", "refused: 15,000 tags"),
+    "CreateTrainingJob",
+    "refused: 15,000 tags",
     training("tags", Tags=[{"Key": f"k{number}", "Value": "v"} for number in range(15_000)]),
 )
 sagemaker(
-    *("CreateProcessingJob", "refused: 6,000 inputs"),
+    "CreateProcessingJob",
+    "refused: 6,000 inputs",
     {"ProcessingJobName": "x", "ProcessingInputs": [{"InputName": f"a{n}"} for n in range(6000)]},
 )
 sagemaker(
-    *("CreatePipeline", "refused: 8,000 steps"),
+    "CreatePipeline",
+    "refused: 8,000 steps",
     {
-        **{"PipelineName": "refused", "PipelineDefinition": steps(8000)},
-        **{"RoleArn": ROLE, "ClientRequestToken": TOKEN},
+        "PipelineName": "refused",
+        "PipelineDefinition": steps(8000),
+        "RoleArn": ROLE,
+        "ClientRequestToken": TOKEN,
     },
 )
 
@@ -351,8 +389,8 @@ def _(rig: Rig) -> int:
     while status == "Executing":
         assert time.monotonic() < end, "the execution has not ended after two minutes"
         time.sleep(0.1)
-        _, found = rig.sagemaker("DescribePipelineExecution", json.loads(answer))
-        status = json.loads(found)["PipelineExecutionStatus"]
+        _, answer_text = rig.sagemaker("DescribePipelineExecution", json.loads(answer))
+        status = json.loads(answer_text)["PipelineExecutionStatus"]
     return rig.sagemaker("ListPipelineExecutionSteps", json.loads(answer))[0]
 
 
@@ -366,7 +404,9 @@ read(GCS, "objects.list", f"{STORAGE}/o")
 read(GCS, "objects.list with a delimiter", f"{STORAGE}/o?delimiter=1")
 read(GCS, "objects.list with a glob", f"{STORAGE}/o?matchGlob={quote('**' + '{a*,?}' * 20)}")
 post(
-    *(GCS, "objects.compose", "refused: 16,000 sources"),
+    GCS,
+    "objects.compose",
+    "refused: 16,000 sources",
     path=f"{STORAGE}/o/made/compose",
     body={"sourceObjects": [{"name": "object1"}] * 16_000},
 )
@@ -463,7 +503,9 @@ def _(rig: Rig) -> int:
 
 # ---- the smaller services -----------------------------------------------------------------------
 post(
-    *("Cloud Logging", "entries.list", "a filter of 20,000 characters"),
+    "Cloud Logging",
+    "entries.list",
+    "a filter of 20,000 characters",
     path="/v2/entries:list",
     body={
         "resourceNames": ["projects/torture"],
@@ -472,7 +514,9 @@ post(
     },
 )
 post(
-    *("Cloud Logging", "entries.list", "refused: a filter of 900,000 characters"),
+    "Cloud Logging",
+    "entries.list",
+    "refused: a filter of 900,000 characters",
     path="/v2/entries:list",
     body={"resourceNames": ["projects/torture"], "filter": "a=b " * 225_000},
 )
@@ -502,8 +546,18 @@ read("Resource Manager", "projects.list", "/v1/projects")
 
 # ---- the console --------------------------------------------------------------------------------
 PAGES = (
-    *("", "jobs", "pipelines", "studies", "experiments", "endpoints", "models", "buckets"),
-    *("bucket?scheme=gs&name=torture", "search?q=seed", "bill", "compare"),
+    "",
+    "jobs",
+    "pipelines",
+    "studies",
+    "experiments",
+    "endpoints",
+    "models",
+    "buckets",
+    "bucket?scheme=gs&name=torture",
+    "search?q=seed",
+    "bill",
+    "compare",
 )
 
 

@@ -13,7 +13,7 @@ LONGEST = (
     "engine/warm/test_fork_server.py",
     "test_recovery.py",
     "test_homes.py",
-    "client/test_outdated.py",
+    "client/test_outdated_server.py",
     "engine/environments/test_job_environment.py",
     "client/test_control.py",
     "google/vertex/endpoints/test_batch_predictions.py",

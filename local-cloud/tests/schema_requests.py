@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from tests.declared import Declared
+from tests.declared_methods import Declared
 from tests.examples_of_schemas import IMAGE, ROLE, Examples
-from tests.mutated import HEADER_VALUES, SEGMENTS, Count, line, places, send
-from tests.recorded import Recorded
+from tests.mutations import HEADER_VALUES, SEGMENTS, Count, line, places, send
+from tests.recorded_requests import Recorded
 
 SURROGATE, LONG, HUGE = "\ud800", "x" * 100_000, 10**400
 DEEP: Any = {}
@@ -168,9 +168,9 @@ Change = Callable[[Made, random.Random], Made]
 def missing(made: Made, chance: random.Random) -> Made:
     """A field is not there."""
     body = copy.deepcopy(made.body)
-    found = [(inside, key) for inside, key in places(body) if isinstance(inside, dict)]
-    if found:
-        inside, key = chance.choice(found)
+    places_found = [(inside, key) for inside, key in places(body) if isinstance(inside, dict)]
+    if places_found:
+        inside, key = chance.choice(places_found)
         del inside[key]
     return made._replace(body=body)
 
@@ -182,11 +182,11 @@ def value_of(kind: str) -> Change:
         if made.body is None:
             return made._replace(body={"a": chance.choice(DEFECTS[kind])})
         body = copy.deepcopy(made.body)
-        found = list(places(body))
+        places_found = list(places(body))
         wrong = copy.deepcopy(chance.choice(DEFECTS[kind]))
-        if not found or chance.random() < 0.05:
+        if not places_found or chance.random() < 0.05:
             return made._replace(body=wrong)
-        inside, key = chance.choice(found)
+        inside, key = chance.choice(places_found)
         inside[key] = wrong
         return made._replace(body=body)
 
@@ -221,10 +221,25 @@ def header(made: Made, chance: random.Random) -> Made:
 
 
 HEADERS = (
-    *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Range", "Accept"),
-    *("Content-Range", "X-Goog-Hash", "If-Modified-Since", "x-amz-copy-source", "Cookie"),
-    *("x-amz-copy-source-range", "x-amz-decoded-content-length", "x-amz-content-sha256"),
-    *("Content-MD5", "x-amz-tagging", "x-amz-checksum-sha256", "Authorization", "Expect"),
+    "Content-Type",
+    "Content-Encoding",
+    "If-Match",
+    "If-None-Match",
+    "Range",
+    "Accept",
+    "Content-Range",
+    "X-Goog-Hash",
+    "If-Modified-Since",
+    "x-amz-copy-source",
+    "Cookie",
+    "x-amz-copy-source-range",
+    "x-amz-decoded-content-length",
+    "x-amz-content-sha256",
+    "Content-MD5",
+    "x-amz-tagging",
+    "x-amz-checksum-sha256",
+    "Authorization",
+    "Expect",
 )
 
 
@@ -237,7 +252,13 @@ def no_json(made: Made, chance: random.Random) -> Made:
 
 FAULTS: tuple[Change, ...] = (
     *(value_of(kind) for kind in DEFECTS),
-    *(missing, missing, query, query, path, header, no_json),
+    missing,
+    missing,
+    query,
+    query,
+    path,
+    header,
+    no_json,
 )
 
 
@@ -316,10 +337,18 @@ def make_some(send: Callable[[Recorded], tuple[int | None, str]]) -> dict[str, l
         is_there = status == 409 or "exists" in said or "duplicate" in said
         assert status in (200, 204) or is_there, (each, status, said[:500])
     names = {
-        **{"projects": ["declared"], "locations": ["us-central1"], "b": ["declared"], "o": ["x"]},
-        **{"datasets": ["d"], "tables": ["t"], "Bucket": ["declared"], "Key": ["x"]},
-        **{"metadataStores": ["default"], "contexts": ["abcd"], "executions": ["abcd"]},
-        **{"artifacts": ["abcd"]},
+        "projects": ["declared"],
+        "locations": ["us-central1"],
+        "b": ["declared"],
+        "o": ["x"],
+        "datasets": ["d"],
+        "tables": ["t"],
+        "Bucket": ["declared"],
+        "Key": ["x"],
+        "metadataStores": ["default"],
+        "contexts": ["abcd"],
+        "executions": ["abcd"],
+        "artifacts": ["abcd"],
     }
     for kind in LISTS:
         _, said = send(Recorded("GET", f"{PARENT}/{kind}", {}, b""))

@@ -77,8 +77,8 @@ def test_a_large_file_goes_in_parts(shell: Aws, bucket: str) -> None:
     content = os.urandom(20 << 20)
     (shell.folder / "large.bin").write_bytes(content)
     shell.aws("s3", "cp", "large.bin", f"{bucket}/large.bin", "--no-progress")
-    found = shell.json("s3api", "head-object", "--bucket", "with-aws", "--key", "large.bin")
-    assert found["ETag"].endswith('-3"'), "three parts of at most 8 MiB"
+    stored = shell.json("s3api", "head-object", "--bucket", "with-aws", "--key", "large.bin")
+    assert stored["ETag"].endswith('-3"'), "three parts of at most 8 MiB"
     shell.aws("s3", "cp", f"{bucket}/large.bin", "back.bin", "--no-progress")
     assert (shell.folder / "back.bin").read_bytes() == content
 
@@ -149,8 +149,8 @@ def jobs(shell: Aws) -> Iterator[None]:
 
 @pytest.mark.usefixtures("jobs")
 def test_jobs_are_listed_described_and_stopped(shell: Aws) -> None:
-    found = shell.json("sagemaker", "list-training-jobs", "--sort-by", "Name")
-    names = [job["TrainingJobName"] for job in found["TrainingJobSummaries"]]
+    jobs = shell.json("sagemaker", "list-training-jobs", "--sort-by", "Name")
+    names = [job["TrainingJobName"] for job in jobs["TrainingJobSummaries"]]
     assert {"counts", "sleeps"} <= set(names)  # and those of other tests
     described = shell.json("sagemaker", "describe-training-job", "--training-job-name", "counts")
     assert described["TrainingJobStatus"] == "Completed"
@@ -172,14 +172,20 @@ def test_logs_are_read_and_searched(shell: Aws) -> None:
     )
     (stream,) = streams["logStreams"]
     events = shell.json(
-        *("logs", "get-log-events", *group),
-        *("--log-stream-name", stream["logStreamName"], "--start-from-head"),
+        "logs",
+        "get-log-events",
+        *group,
+        "--log-stream-name",
+        stream["logStreamName"],
+        "--start-from-head",
     )["events"]
     about_the_image, *written = [event["message"] for event in events]
     assert about_the_image.startswith("local cloud: ")
     assert written == ["one", "two: loss=0.5", "three"]
-    found = shell.json("logs", "filter-log-events", *group, "--filter-pattern", '"loss="')["events"]
-    assert [event["message"] for event in found] == ["two: loss=0.5"]
+    matching = shell.json("logs", "filter-log-events", *group, "--filter-pattern", '"loss="')[
+        "events"
+    ]
+    assert [event["message"] for event in matching] == ["two: loss=0.5"]
 
 
 @pytest.mark.usefixtures("jobs")
@@ -208,13 +214,24 @@ def test_the_steps_of_a_job_that_is_interrupted(shell: Aws) -> None:
     assert "at epoch 1." in said.stdout
     ended("interrupted")
     described = shell.json(
-        *("sagemaker", "describe-training-job", "--training-job-name", "interrupted"),
-        *("--query", "[TrainingJobStatus, SecondaryStatusTransitions[].Status]"),
+        "sagemaker",
+        "describe-training-job",
+        "--training-job-name",
+        "interrupted",
+        "--query",
+        "[TrainingJobStatus, SecondaryStatusTransitions[].Status]",
     )
     assert described == [
         "Completed",
         [
-            *("Starting", "Downloading", "Training", "Interrupted"),
-            *("Starting", "Downloading", "Training", "Uploading", "Completed"),
+            "Starting",
+            "Downloading",
+            "Training",
+            "Interrupted",
+            "Starting",
+            "Downloading",
+            "Training",
+            "Uploading",
+            "Completed",
         ],
     ]

@@ -66,8 +66,14 @@ def test_a_folder_goes_up_and_a_job_is_sent(shell: Shell, bucket: storage.Bucket
     assert names(bucket) == FILES
     assert bucket.blob("data/a.csv").download_as_text() == "data/a.csv"
     done = shell.run(
-        *("gcloud", "ai", "custom-jobs", "create", "--region=us-central1"),
-        *("--display-name=with-gcloud", "--config=config.yaml", "--format=json"),
+        "gcloud",
+        "ai",
+        "custom-jobs",
+        "create",
+        "--region=us-central1",
+        "--display-name=with-gcloud",
+        "--config=config.yaml",
+        "--format=json",
     )
     assert done.returncode == 0, done.stderr
     job = json.loads(done.stdout)
@@ -145,13 +151,15 @@ def test_buckets_and_folders(shell: Shell) -> None:
         return shell.out("gcloud", "storage", *words)
 
     gcloud("buckets", "create", "gs://of-gcloud", "--location=us-central1")
-    found = json.loads(gcloud("buckets", "describe", "gs://of-gcloud", "--format=json"))
-    assert found["location"] == "US-CENTRAL1"
+    content = json.loads(gcloud("buckets", "describe", "gs://of-gcloud", "--format=json"))
+    assert content["location"] == "US-CENTRAL1"
     bucket = storage.Client().bucket("of-gcloud")
     gcloud("rsync", "-r", "data", "gs://of-gcloud/data")
     assert names(bucket) == FILES
     assert gcloud("ls", "gs://of-gcloud/data").split() == [
-        *("gs://of-gcloud/data/a.csv", "gs://of-gcloud/data/ü.csv", "gs://of-gcloud/data/deep/")
+        "gs://of-gcloud/data/a.csv",
+        "gs://of-gcloud/data/ü.csv",
+        "gs://of-gcloud/data/deep/",
     ]
     assert gcloud("ls", "-r", "gs://of-gcloud/**").splitlines() == [
         f"gs://of-gcloud/{name}" for name in sorted(FILES)
@@ -226,23 +234,30 @@ def test_custom_jobs(shell: Shell, ai: Ai) -> None:
     assert shell.out(*read, ours, "--project=another") == ""
     # What the command line says counts, not the file.
     job = ai(
-        *("custom-jobs", "create", "--display-name=other", "--config=config.yaml"),
-        *("--args=--epochs=5", "--labels=course=autumn"),
+        "custom-jobs",
+        "create",
+        "--display-name=other",
+        "--config=config.yaml",
+        "--args=--epochs=5",
+        "--labels=course=autumn",
     )
     assert job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["args"] == ["--epochs=5"]
     assert job["labels"] == {"course": "autumn"}
-    found = ai("custom-jobs", "list", "--filter=labels.course=autumn")
-    assert [one["displayName"] for one in found] == ["other"]
+    jobs = ai("custom-jobs", "list", "--filter=labels.course=autumn")
+    assert [one["displayName"] for one in jobs] == ["other"]
 
 
 @pytest.mark.slow
 def test_worker_pools_and_cancel(shell: Shell, ai: Ai) -> None:
     pool = "replica-count={},machine-type={},container-image-uri=example.com/image:1"
     job = ai(
-        *("custom-jobs", "create", "--display-name=pools"),
+        "custom-jobs",
+        "create",
+        "--display-name=pools",
         f"--worker-pool-spec={pool.format(1, 'n1-standard-4')}",
         f"--worker-pool-spec={pool.format(2, 'n1-highmem-2')}",
-        *("--command=python,-c", "--args=^;^import time; time.sleep(600)".replace("; ", "\n")),
+        "--command=python,-c",
+        "--args=^;^import time; time.sleep(600)".replace("; ", "\n"),
     )
     pools = job["jobSpec"]["workerPoolSpecs"]
     assert [one["machineSpec"]["machineType"] for one in pools] == ["n1-standard-4", "n1-highmem-2"]
@@ -292,15 +307,21 @@ trialJobSpec:
 def test_hyperparameter_tuning(shell: Shell, ai: Ai) -> None:
     (shell.folder / "tuning.yaml").write_text(TUNING)
     job = ai(
-        *("hp-tuning-jobs", "create", "--display-name=tuned", "--config=tuning.yaml"),
-        *("--max-trial-count=2", "--parallel-trial-count=2"),
+        "hp-tuning-jobs",
+        "create",
+        "--display-name=tuned",
+        "--config=tuning.yaml",
+        "--max-trial-count=2",
+        "--parallel-trial-count=2",
     )
-    while (found := ai("hp-tuning-jobs", "describe", job["name"]))["state"] in (
-        *("JOB_STATE_QUEUED", "JOB_STATE_PENDING", "JOB_STATE_RUNNING"),
+    while (job_now := ai("hp-tuning-jobs", "describe", job["name"]))["state"] in (
+        "JOB_STATE_QUEUED",
+        "JOB_STATE_PENDING",
+        "JOB_STATE_RUNNING",
     ):
         pass
-    assert found["state"] == "JOB_STATE_SUCCEEDED"
-    assert [trial["state"] for trial in found["trials"]] == ["SUCCEEDED", "SUCCEEDED"]
+    assert job_now["state"] == "JOB_STATE_SUCCEEDED"
+    assert [trial["state"] for trial in job_now["trials"]] == ["SUCCEEDED", "SUCCEEDED"]
     assert "tuned" in [one["displayName"] for one in ai("hp-tuning-jobs", "list")]
     ai("hp-tuning-jobs", "cancel", job["name"])
 
@@ -313,15 +334,23 @@ def test_a_model_is_deployed_and_predicts(shell: Shell, ai: Ai, bucket: storage.
     bucket.blob("m/model.joblib").upload_from_filename(str(shell.folder / "m.joblib"))
     image = "us-docker.pkg.dev/vertex-ai/prediction/sklearn-cpu.1-5:latest"
     ai(
-        *("models", "upload", "--display-name=of-gcloud", f"--container-image-uri={image}"),
+        "models",
+        "upload",
+        "--display-name=of-gcloud",
+        f"--container-image-uri={image}",
         "--artifact-uri=gs://with-gcloud/m",
     )
     (model,) = (one for one in ai("models", "list") if one["displayName"] == "of-gcloud")
     endpoint = ai("endpoints", "create", "--display-name=of-gcloud")["name"]
     number = model["name"].split("/")[-1]
     ai(
-        *("endpoints", "deploy-model", endpoint, f"--model={number}", "--display-name=first"),
-        *("--machine-type=n1-standard-2", "--traffic-split=0=100"),
+        "endpoints",
+        "deploy-model",
+        endpoint,
+        f"--model={number}",
+        "--display-name=first",
+        "--machine-type=n1-standard-2",
+        "--traffic-split=0=100",
     )
     (shell.folder / "request.json").write_text('{"instances": [[0.0, 0.1], [1.0, 1.0]]}')
     said = ai("endpoints", "predict", endpoint, "--json-request=request.json")
@@ -338,7 +367,9 @@ def test_both_programs_work_inside_a_job(shell: Shell, ai: Ai, bucket: storage.B
     (shell.folder / "inside.yaml").write_text(INSIDE)
     job = ai("custom-jobs", "create", "--display-name=inside", "--config=inside.yaml")
     while (state := ai("custom-jobs", "describe", job["name"])["state"]) in (
-        *("JOB_STATE_QUEUED", "JOB_STATE_PENDING", "JOB_STATE_RUNNING"),
+        "JOB_STATE_QUEUED",
+        "JOB_STATE_PENDING",
+        "JOB_STATE_RUNNING",
     ):
         pass
     assert state == "JOB_STATE_SUCCEEDED"

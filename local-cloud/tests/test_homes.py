@@ -25,11 +25,11 @@ def home(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("day", days())
 def test_what_an_earlier_version_has_acknowledged_is_read(day: str, home: Path) -> None:
     unpack(day, home)
-    found = json.loads(run_kept("read", day, checkout=CHECKOUT, home=home))
+    content = json.loads(run_kept("read", day, checkout=CHECKOUT, home=home))
     acknowledged = noted(day)
     for part in acknowledged:
-        assert found[part] == acknowledged[part], part
-    assert found.keys() == acknowledged.keys()
+        assert content[part] == acknowledged[part], part
+    assert content.keys() == acknowledged.keys()
 
 
 @pytest.mark.slow  # every change of the SDKs or of a record shows in the homes that are kept
@@ -39,9 +39,9 @@ def test_a_home_of_this_version_can_be_made_and_packed(home: Path, tmp_path: Pat
     control.stop(Home(home))
     pack(home, tmp_path / "packed.tar.xz")
     assert (tmp_path / "packed.tar.xz").stat().st_size < 64 << 10  # for good in the repository
-    found = json.loads(run_kept("read", latest, checkout=CHECKOUT, home=home))
-    assert found.keys() == noted(latest).keys()
-    assert all(found.values())
+    content = json.loads(run_kept("read", latest, checkout=CHECKOUT, home=home))
+    assert content.keys() == noted(latest).keys()
+    assert all(content.values())
 
 
 def test_every_release_but_the_newest_has_left_its_home() -> None:

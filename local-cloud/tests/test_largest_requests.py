@@ -76,11 +76,11 @@ def watched(request: pytest.FixtureRequest, folder: Path) -> Iterator[Watched]:
         changed.setenv("LOOP_WATCH", str(numbers))
         with Rig(folder / f"home-{request.param}") as rig:
             largest_requests.fill(rig, request.param)
-            found = Watched(rig, numbers)
-            yield found
+            watch_made = Watched(rig, numbers)
+            yield watch_made
     print(f"\nwith {request.param} resources of each kind; seconds: the request, the longest")
     print("callback of the loop (CPU), and the longest time that another client waited")
-    print(*found.lines, sep="\n")
+    print(*watch_made.lines, sep="\n")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.request}, {case.size}")

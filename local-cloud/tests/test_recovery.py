@@ -140,7 +140,7 @@ def test_a_killed_server_loses_nothing_that_it_had_acknowledged(own: Home) -> No
     until(lambda: not alive(pid))  # although nobody has restarted the server
 
     control.start(own)
-    found = say(
+    blobs = say(
         own,
         "jobs = sorted(aiplatform.CustomJob.list(), key=lambda job: job.create_time)\n"
         "for job in jobs[1:]: job._block_until_complete()\n"
@@ -149,11 +149,11 @@ def test_a_killed_server_loses_nothing_that_it_had_acknowledged(own: Home) -> No
         "  'objects': sorted(b.name for b in bucket.list_blobs()),\n"
         "  'whole': len(bucket.blob('whole.bin').download_as_bytes())}))",
     )
-    assert found["objects"] == ["pid", "whole.bin"]
-    assert found["whole"] == 3_000_000
-    assert found["jobs"][0] == "JOB_STATE_FAILED"
-    assert "local cloud" in found["error"]
-    assert set(found["jobs"][1:]) == {"JOB_STATE_SUCCEEDED"}  # queued then, run now
+    assert blobs["objects"] == ["pid", "whole.bin"]
+    assert blobs["whole"] == 3_000_000
+    assert blobs["jobs"][0] == "JOB_STATE_FAILED"
+    assert "local cloud" in blobs["error"]
+    assert set(blobs["jobs"][1:]) == {"JOB_STATE_SUCCEEDED"}  # queued then, run now
     logs = list((own.data / "jobs").glob("*/workerpool0-0.log"))
     assert any("here I am" in log.read_text() for log in logs)
 
@@ -178,7 +178,7 @@ def test_a_pipeline_goes_on_after_the_server_was_killed(own: Home, tmp_path: Pat
     (own.data / "buckets" / "kept" / "go").touch()
 
     control.start(own)
-    found = say(
+    result = say(
         own,
         "(job,) = aiplatform.PipelineJob.list()\njob.wait()\n"
         "tasks = {task.task_name: task for task in job.task_details}\n"
@@ -187,6 +187,6 @@ def test_a_pipeline_goes_on_after_the_server_was_killed(own: Home, tmp_path: Pat
         "  'lost': len(detail.failed_main_jobs),\n"
         "  'first': bucket.blob('first').download_as_text()}))",
     )
-    assert found["first"] == "ran\n"  # what had ended was not run again
-    assert found["lost"] == 1
-    assert (found["states"]["first"], found["states"]["second"]) == ("SUCCEEDED", "SUCCEEDED")
+    assert result["first"] == "ran\n"  # what had ended was not run again
+    assert result["lost"] == 1
+    assert (result["states"]["first"], result["states"]["second"]) == ("SUCCEEDED", "SUCCEEDED")

@@ -11,9 +11,9 @@ import pytest
 from local_cloud.client.control import Status
 from local_cloud.client.home import Home
 from tests.console_requests import walk
-from tests.declared import Declared, declared
-from tests.mutated import mutated_requests, send, send_mutated
-from tests.recorded import Recorded
+from tests.declared_methods import Declared, declared
+from tests.mutations import mutated_requests, send, send_mutated
+from tests.recorded_requests import Recorded
 from tests.schema_requests import FAULTS, send_declared
 
 NAME = {"Content-Type": "application/json"}
@@ -24,21 +24,29 @@ REQUESTS = [
     Recorded("GET", "/storage/v1/b/none/o?prefix=a/&delimiter=/&maxResults=1", {"a": "b"}, b""),
     Recorded("GET", f"{PARENT}/customJobs?filter=a=b&pageSize=1&orderBy=create_time", NAME, b""),
     Recorded(
-        *("POST", f"{PARENT}/customJobs", NAME),
+        "POST",
+        f"{PARENT}/customJobs",
+        NAME,
         b'{"displayName":"x","labels":{"a":"b"},"jobSpec":{"workerPoolSpecs":[{"replicaCount":0,'
         b'"machineSpec":{"machineType":"n1-standard-4"},"containerSpec":{"imageUri":"i"}}]}}',
     ),
     Recorded(
-        *("POST", f"{PARENT}/metadataStores/default/contexts?contextId=c", NAME),
+        "POST",
+        f"{PARENT}/metadataStores/default/contexts?contextId=c",
+        NAME,
         b'{"displayName":"c","schemaTitle":"system.Experiment","metadata":{"a":[1,{"b":"c"}]}}',
     ),
     Recorded(
-        *("POST", f"{PARENT}/datasets", NAME),
+        "POST",
+        f"{PARENT}/datasets",
+        NAME,
         b'{"displayName":"d","metadataSchemaUri":"gs://google-cloud-aiplatform/schema/dataset/'
         b'metadata/tabular_1.0.0.yaml","metadata":{"inputConfig":{"gcsSource":{"uri":["gs://b/c"]}}}}',
     ),
     Recorded(
-        *("POST", f"{PARENT}/pipelineJobs?pipelineJobId=p", NAME),
+        "POST",
+        f"{PARENT}/pipelineJobs?pipelineJobId=p",
+        NAME,
         b'{"pipelineSpec":{"schemaVersion":"2.1.0","pipelineInfo":{"name":"x"},"root":{"dag":{"tasks":'
         b'{"a":{"componentRef":{"name":"c"},"triggerPolicy":{"condition":"false"}}}}},"components":'
         b'{"c":{"executorLabel":"e"}},"deploymentSpec":{"executors":{"e":{"container":{"image":"i"}}}}},'
@@ -66,7 +74,9 @@ REQUESTS = [
         }.items()
     ),
     Recorded(
-        *("POST", "/aws/", {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}),
+        "POST",
+        "/aws/",
+        {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},
         b"Action=GetRole&Version=2010-05-08&RoleName=SageMakerExecutionRole",
     ),
 ]
@@ -89,8 +99,8 @@ def test_every_method_refuses_what_its_schema_does_not_have(
 
 
 def test_no_page_and_no_form_of_the_console_ends_in_an_error(cloud: Status, tmp_path: Path) -> None:
-    found = list(walk(Home(cloud.home.folder), tmp_path, rounds=3, seed=1))
-    assert [sent for sent, status in found if status >= 500] == []
+    requests_sent = list(walk(Home(cloud.home.folder), tmp_path, rounds=3, seed=1))
+    assert [sent for sent, status in requests_sent if status >= 500] == []
 
 
 BIGQUERY = "/bigquery/v2/projects/p"

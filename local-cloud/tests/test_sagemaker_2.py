@@ -187,9 +187,9 @@ package.update_approval_status("Approved")
 tell(arn=package.model_package_arn)
 """
     arn = facts(run_sagemaker_2(code, folder))["arn"]
-    found = boto3.client("sagemaker").describe_model_package(ModelPackageName=arn)
-    assert (found["ModelPackageGroupName"], found["ModelPackageVersion"]) == ("version-2", 1)
-    assert found["ModelApprovalStatus"] == "Approved"
+    package = boto3.client("sagemaker").describe_model_package(ModelPackageName=arn)
+    assert (package["ModelPackageGroupName"], package["ModelPackageVersion"]) == ("version-2", 1)
+    assert package["ModelApprovalStatus"] == "Approved"
 
 
 def test_a_tuner_tries_and_finds(folder: Path) -> None:
@@ -322,8 +322,8 @@ def expected(trained: dict[str, Any], folder: Path) -> list[float]:
 def test_what_is_deployed_predicts_as_the_model_does(
     served: dict[str, Any], expected: list[float], way: str
 ) -> None:
-    found = [each["probability"] for each in served[way]["predictions"]]
-    assert found == pytest.approx(expected, abs=1e-6)
+    probabilities = [each["probability"] for each in served[way]["predictions"]]
+    assert probabilities == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_transformer_scores_a_file(served: dict[str, Any], expected: list[float]) -> None:

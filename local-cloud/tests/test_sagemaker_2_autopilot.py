@@ -54,8 +54,8 @@ def facts(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     s3.upload_file(str(TABLE), BUCKET, "in/titanic_train.csv")
     printed = run_sagemaker_2(CODE, tmp_path_factory.mktemp("autopilot"))
     (line,) = [each for each in printed.splitlines() if each.startswith("FACTS ")]
-    found: dict[str, Any] = json.loads(line.removeprefix("FACTS "))
-    return found
+    content: dict[str, Any] = json.loads(line.removeprefix("FACTS "))
+    return content
 
 
 def test_automl_fits_attaches_and_finds_its_step(facts: dict[str, Any]) -> None:

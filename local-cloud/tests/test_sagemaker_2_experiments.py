@@ -81,8 +81,8 @@ def told(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     (line,) = [
         line for line in run_sagemaker_2(CODE, folder).splitlines() if line.startswith("FACTS ")
     ]
-    found: dict[str, Any] = json.loads(line.removeprefix("FACTS "))
-    return found
+    content: dict[str, Any] = json.loads(line.removeprefix("FACTS "))
+    return content
 
 
 def test_runs_are_listed_and_compared(told: dict[str, Any]) -> None:

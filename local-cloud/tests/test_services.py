@@ -81,10 +81,10 @@ def test_a_declared_resource_of_vertex_has_the_usual_methods(vertex: NotebookSer
     made = create(vertex, "one")
     assert made.display_name == "one" and "/notebookRuntimeTemplates/" in made.name
     create(vertex, "two")
-    found = vertex.list_notebook_runtime_templates(
+    notebook_runtime_templates = vertex.list_notebook_runtime_templates(
         request={"parent": LOCATION, "filter": "display_name=one"}
     )
-    assert [one.name for one in found] == [made.name]
+    assert [one.name for one in notebook_runtime_templates] == [made.name]
     made.display_name = "three"
     mask = {"paths": ["display_name"]}
     changed = vertex.update_notebook_runtime_template(

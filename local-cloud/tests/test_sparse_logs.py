@@ -111,8 +111,8 @@ def written(sparse: Sparse) -> None:
 def test_a_running_job_an_ended_one_and_one_that_a_killed_server_has_left(sparse: Sparse) -> None:
     written(sparse)
     for order in ("asc", "desc"):
-        found = [text for text in sparse.entries(order) if text in ("before", "after")]
-        assert found == (["before", "after"] if order == "asc" else ["after", "before"])
+        lines = [text for text in sparse.entries(order) if text in ("before", "after")]
+        assert lines == (["before", "after"] if order == "asc" else ["after", "before"])
     page = Visitor.of(sparse.status).get(f"/console/jobs/{sparse.job}")
     assert page.status == 200 and sparse.home.secret() not in page.text
     assert sparse.memory() < MOST_MEMORY

@@ -82,11 +82,11 @@ def of_definition(name: str, routes: Sequence[BaseRoute]) -> list[str]:
 
 def of_sql() -> Iterator[str]:
     """Yield the lines on BigQuery's SQL, as the runner of sqlglot's tests wrote it down."""
-    found = json.loads(CASES.read_text(encoding="utf-8"))
-    counts = found["counts"]
-    yield f"Of {counts['all']} statements in the tests of sqlglot {found['version']} for BigQuery,"
+    cases = json.loads(CASES.read_text(encoding="utf-8"))
+    counts = cases["counts"]
+    yield f"Of {counts['all']} statements in the tests of sqlglot {cases['version']} for BigQuery,"
     yield f"{counts['run']} run, {counts['not implemented']} are refused as not implemented, and"
-    yield f"{counts['failed']} fail (`{found['command']}`). sqlglot's tests only translate them, so"
+    yield f"{counts['failed']} fail (`{cases['command']}`). sqlglot's tests only translate them, so"
     yield "the tables are made up, and a failure can come from a column of the wrong type. Which"
     yield f"statements did not run, and why, is in `{CASES.relative_to(ROOT.parent)}`."
     yield ""
@@ -137,8 +137,10 @@ def of_s3() -> Iterator[str]:
     works = {}
     for rule in operations.rules():
         query = {**rule.fixed, **dict.fromkeys(rule.query, "1")}
-        found = operations.find(rule.method, rule.depth, query, headers=rule.headers, ours=ours)
-        works[rule.name] = rule.name in ours and found is not None and found.name == rule.name
+        operation = operations.find(rule.method, rule.depth, query, headers=rule.headers, ours=ours)
+        works[rule.name] = (
+            rule.name in ours and operation is not None and operation.name == rule.name
+        )
     yield from ("### S3 {#coverage-s3}", "", *_paragraphs(works))
     yield "Signatures are not checked, because the URL itself is the secret; a presigned URL"
     yield "that has expired is refused. These parameters are accepted with the values for which"
@@ -150,11 +152,11 @@ def of_s3() -> Iterator[str]:
 
 def _public_suite() -> str:
     """Return what came of a public suite of tests of S3, as its runner wrote it down."""
-    found = json.loads(SUITE.read_text(encoding="utf-8"))
-    every, real = found["all"], found["checked against the real service by their authors"]
+    suite = json.loads(SUITE.read_text(encoding="utf-8"))
+    every, real = suite["all"], suite["checked against the real service by their authors"]
     return (
-        f"Of {found['suite']}, version {found['version']}, {every['passed']} of {every['run']} pass"
-        f" ({found['date']}, `{found['command']}`); of those among them that their authors have run"
+        f"Of {suite['suite']}, version {suite['version']}, {every['passed']} of {every['run']} pass"
+        f" ({suite['date']}, `{suite['command']}`); of those among them that their authors have run"
         f" against the real service, {real['passed']} of {real['run']}. Most of the others need an"
         " operation that is missing here. Which tests do not apply, and why the others fail, is in"
         f" `{SUITE.relative_to(ROOT.parent)}`."
@@ -241,12 +243,12 @@ def table() -> str:
 
 def _paragraphs(calls: dict[str, bool]) -> list[str]:
     """Return which calls work, and which are missing."""
-    found = []
+    lines = []
     for word, wanted in (("Works", True), ("Missing", False)):
         names = [f"`{name}`" for name, works in calls.items() if works == wanted]
         if names:
-            found.append(f"- {word}: {', '.join(names)}.")
-    return [*found, ""]
+            lines.append(f"- {word}: {', '.join(names)}.")
+    return [*lines, ""]
 
 
 def page() -> str:

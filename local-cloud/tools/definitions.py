@@ -23,8 +23,18 @@ COLLECTIONS = {
 # What a check of a request needs of a method, and of a value.
 OF_METHOD = ("id", "httpMethod", "path", "parameters", "request", "mediaUpload")
 OF_VALUE = (
-    *("$ref", "type", "format", "enum", "items", "properties", "additionalProperties"),
-    *("location", "repeated", "required", "minimum", "maximum"),
+    "$ref",
+    "type",
+    "format",
+    "enum",
+    "items",
+    "properties",
+    "additionalProperties",
+    "location",
+    "repeated",
+    "required",
+    "minimum",
+    "maximum",
 )
 
 
@@ -33,8 +43,8 @@ def main(wheel: str) -> None:
     with zipfile.ZipFile(wheel) as archive:
         for name, collections in COLLECTIONS.items():
             document = json.loads(archive.read(f"{DOCUMENTS}/{name}.json"))
-            found = json.dumps(definition(document, collections), separators=(",", ":"))
-            (FOLDER / f"{name}.json").write_text(found + "\n", encoding="utf-8")
+            text = json.dumps(definition(document, collections), separators=(",", ":"))
+            (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 def definition(document: Any, collections: tuple[str, ...]) -> Any:
@@ -82,13 +92,13 @@ def _value(schema: Any) -> Any:
 
 def _with_references(schemas: Any, names: list[str]) -> dict[str, Any]:
     """Return these schemas, and those to which they refer."""
-    found: dict[str, Any] = {}
+    needed: dict[str, Any] = {}
     while names:
         name = names.pop()
-        if name not in found:
-            found[name] = _value(schemas[name])
-            names += _references(found[name])
-    return {name: found[name] for name in sorted(found)}
+        if name not in needed:
+            needed[name] = _value(schemas[name])
+            names += _references(needed[name])
+    return {name: needed[name] for name in sorted(needed)}
 
 
 def _references(schema: Any) -> list[str]:

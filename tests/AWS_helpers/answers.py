@@ -44,14 +44,18 @@ def simulated(decision: str) -> Answer:
 def quotas(**values: float) -> Answer:
     """Quotas of SageMaker's training jobs, each by its instance type, among others."""
     names = {f"ml.{name.replace('_', '.')} for training job usage": n for name, n in values.items()}
-    found = names | {"ml.m5.xlarge for endpoint usage": 50.0, "Maximum number of domains": 10.0}
+    named_values = names | {
+        "ml.m5.xlarge for endpoint usage": 50.0,
+        "Maximum number of domains": 10.0,
+    }
     return (
         "service-quotas",
         "ListServiceQuotas",
         200,
         {
             "Quotas": [
-                {"ServiceCode": "sagemaker", "QuotaName": n, "Value": v} for n, v in found.items()
+                {"ServiceCode": "sagemaker", "QuotaName": n, "Value": v}
+                for n, v in named_values.items()
             ]
         },
     )

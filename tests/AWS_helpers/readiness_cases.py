@@ -39,14 +39,14 @@ def answered(model: Any, params: Any, **_: Any) -> Any:
     for service, operation, status, answer in case:
         if (service, operation) == (model.service_model.service_name, model.name):
             http = AWSResponse(params["url"], status, {}, None)
-            found = (
+            body = (
                 {"Error": dict(zip(("Code", "Message"), answer, strict=True))}
                 if status >= 300
                 else answer
             )
             if isinstance(answer, str):
-                found = {"EvaluationResults": decided(answer, params["body"])}
-            return http, found | {"ResponseMetadata": {"HTTPStatusCode": status}}
+                body = {"EvaluationResults": decided(answer, params["body"])}
+            return http, body | {"ResponseMetadata": {"HTTPStatusCode": status}}
     return None
 
 
@@ -91,16 +91,16 @@ def printed(answers: list[Answer], *more: str, **environment: str) -> dict[str, 
 def main() -> dict[str, Any]:
     """All cases, and those of the environment."""
     role = {"a user with a role": {"LESSON_ROLE": ROLE}}
-    found = {name: printed(answers, **role.get(name, {})) for name, answers in CASES.items()}
-    found["another Region"] = printed(READY, "--region", "eu-central-1")
-    found["no bucket named"] = printed(READY, LESSON_BUCKET="")
-    found["an endpoint"] = printed(READY, AWS_ENDPOINT_URL=LOCAL)
+    cases = {name: printed(answers, **role.get(name, {})) for name, answers in CASES.items()}
+    cases["another Region"] = printed(READY, "--region", "eu-central-1")
+    cases["no bucket named"] = printed(READY, LESSON_BUCKET="")
+    cases["an endpoint"] = printed(READY, AWS_ENDPOINT_URL=LOCAL)
     own = "111122223333.dkr.ecr.us-east-1.amazonaws.com/lesson:1"
-    found["an image of one's own"] = printed(READY, LESSON_IMAGE=own)
+    cases["an image of one's own"] = printed(READY, LESSON_IMAGE=own)
     with mock.patch.dict(os.environ):
         del os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
-        found["no credentials"] = printed([])
-    return found
+        cases["no credentials"] = printed([])
+    return cases
 
 
 if __name__ == "__main__":

@@ -90,10 +90,10 @@ def line(event: dict[str, Any], secret: str) -> str:
     what = event["size"] if event["method"] == "PUT" else body
     if path.endswith("/model.tar.gz"):  # a model that is packed again, with the times in it
         what = "ARCHIVE"
-    found = " ".join([event["method"], path.rstrip("/"), url.query, event["operation"], what])
+    text = " ".join([event["method"], path.rstrip("/"), url.query, event["operation"], what])
     for pattern, instead in CHANGES:
-        found = re.sub(pattern, instead, found)
+        text = re.sub(pattern, instead, text)
     # Keys are listed by the names of the jobs, which hold chance and time. Whether a job that is
     # cancelled leaves a model behind, as the one before it did, is a matter of the moment.
-    keys = set(re.findall(r"<Object>.*?</Object>", found))
-    return re.sub(r"<Object>.*</Object>", "".join(sorted(keys)), found)
+    keys = set(re.findall(r"<Object>.*?</Object>", text))
+    return re.sub(r"<Object>.*</Object>", "".join(sorted(keys)), text)

@@ -14,8 +14,8 @@ Printed = pytest.CaptureFixture[str]
 
 
 def names(bucket: str) -> list[str]:
-    found = client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
-    return [each["Key"] for each in found]
+    objects = client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
+    return [each["Key"] for each in objects]
 
 
 @pytest.mark.usefixtures("quick")

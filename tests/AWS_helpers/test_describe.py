@@ -34,9 +34,9 @@ def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
     ]
     mixed = shapes.ResourceConfig(volume_size_in_gb=30, instance_groups=groups)
     job = TrainingJob(training_job_name="mixed", resource_config=mixed, **places)
-    found = SERVICE.spec(job)
-    assert (str(found), found.replicas) == ("ml.m5.large and ml.g5.xlarge", 4)
-    assert found.output == "s3://b/runs/mixed/output/model.tar.gz"
+    spec = SERVICE.spec(job)
+    assert (str(spec), spec.replicas) == ("ml.m5.large and ml.g5.xlarge", 4)
+    assert spec.output == "s3://b/runs/mixed/output/model.tar.gz"
 
     job = TrainingJob(training_job_name="serverless", **places)
     assert (SERVICE.spec(job).machine, SERVICE.spec(job).replicas) == ("serverless", 0)
@@ -60,8 +60,8 @@ def test_jobs_that_others_sent_in_other_ways_are_described_too() -> None:
         )
         for field in ({"training_job_definition": each}, {"training_job_definitions": [each]}):
             tuning = HyperParameterTuningJob(hyper_parameter_tuning_job_name="theirs", **field)
-            found = SERVICE.spec(tuning)
-            assert (found.machine, found.replicas, found.base) == (machine, 2, "s3://b/runs")
+            spec = SERVICE.spec(tuning)
+            assert (spec.machine, spec.replicas, spec.base) == (machine, 2, "s3://b/runs")
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_a_state_is_one_of_ours_beside_the_services_word(
 
 def test_every_state_that_the_service_has_is_one_of_ours() -> None:
     model = client_of("sagemaker")
-    found = model.shape_for("TrainingJobStatus").enum
-    found += model.shape_for("HyperParameterTuningJobStatus").enum
-    assert set(found) <= set(STATES)
+    states = model.shape_for("TrainingJobStatus").enum
+    states += model.shape_for("HyperParameterTuningJobStatus").enum
+    assert set(states) <= set(STATES)
     assert set(STAGES) <= set(model.shape_for("SecondaryStatus").enum)
 
 

@@ -15,9 +15,9 @@ def test_a_notebook_instance_is_described(connection: Session) -> None:
     client("sagemaker").create_notebook_instance(
         NotebookInstanceName="titanic", InstanceType="ml.t3.medium", RoleArn=connection.role
     )
-    found = helpers.get_notebook_instance_info("titanic")
-    assert found["InstanceType"] == "ml.t3.medium"
-    assert found["NotebookInstanceStatus"] in ("Pending", "InService")
+    instance = helpers.get_notebook_instance_info("titanic")
+    assert instance["InstanceType"] == "ml.t3.medium"
+    assert instance["NotebookInstanceStatus"] in ("Pending", "InService")
 
 
 def test_a_notebook_instance_that_is_not_there_is_said_to_be_missing(connection: Session) -> None:
@@ -33,8 +33,8 @@ def test_a_buckets_size_and_cost_are_those_of_all_its_objects(
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(bytes(2**20))
         client("s3").upload_file(str(tmp_path / name), "sized", f"folder/{name}")
-    found = helpers.get_s3_bucket_size("sized")
-    assert found == {"objects": 2, "bytes": 2**21, "size_mb": 2.0, "size_gb": 2 / 1024}
+    size = helpers.get_s3_bucket_size("sized")
+    assert size == {"objects": 2, "bytes": 2**21, "size_mb": 2.0, "size_gb": 2 / 1024}
     assert helpers.calculate_s3_storage_cost("sized") == pytest.approx(2 / 1024 * 0.023)
 
 

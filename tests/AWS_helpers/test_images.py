@@ -17,7 +17,7 @@ def test_the_sdk_itself_names_the_same_image(machine: str, region: str) -> None:
     from sagemaker.core import image_uris
 
     newest = IMAGES[0]
-    found = image_uris.retrieve(
+    image = image_uris.retrieve(
         "pytorch",
         region,
         version=newest.version,
@@ -25,7 +25,7 @@ def test_the_sdk_itself_names_the_same_image(machine: str, region: str) -> None:
         instance_type=machine,
         image_scope="training",
     )
-    assert image_for(machine, region) == found
+    assert image_for(machine, region) == image
 
 
 def test_an_image_is_known_in_any_region_and_by_its_long_tag() -> None:

@@ -27,8 +27,8 @@ def test_the_service_itself_reads_the_metrics_and_keeps_all_of_a_job_in_one_plac
     assert metrics["validation:accuracy"] == pytest.approx(run.accuracy, abs=1e-4)
     assert metrics["validation:loss"] == pytest.approx(run.loss, abs=1e-4)
     name = run.job.training_job_name
-    found = client("s3").list_objects_v2(Bucket=connection.bucket, Prefix=f"runs/{name}/")
-    keys = {each["Key"].removeprefix(f"runs/{name}/") for each in found["Contents"]}
+    listed = client("s3").list_objects_v2(Bucket=connection.bucket, Prefix=f"runs/{name}/")
+    keys = {each["Key"].removeprefix(f"runs/{name}/") for each in listed["Contents"]}
     assert {"input/code/train_nn.py", "output/model.tar.gz"} <= keys
     events = [key for key in keys if key.startswith("tensorboard-output/events.out.tfevents")]
     assert len(events) == 2  # the curves, and the hyperparameters

@@ -56,9 +56,9 @@ def test_the_numbers_are_read_from_what_train_nn_prints() -> None:
         "validation:loss = 0.3937",
     )
     for name, number in (("validation:accuracy", "0.9200"), ("validation:loss", "0.3937")):
-        found = [re.search(tuning.METRICS[name], line) for line in lines]
-        assert {match[1] for match in found if match} == {number}
-        assert sum(match is not None for match in found) == 2
+        matches = [re.search(tuning.METRICS[name], line) for line in lines]
+        assert {match[1] for match in matches if match} == {number}
+        assert sum(match is not None for match in matches) == 2
 
 
 def test_each_trial_keeps_its_checkpoints_apart(connection: session.Session) -> None:
@@ -67,7 +67,7 @@ def test_each_trial_keeps_its_checkpoints_apart(connection: session.Session) -> 
         session.client("sagemaker").describe_training_job(TrainingJobName=trial.name)
         for trial in study.trials
     ]
-    folders = [found["CheckpointConfig"]["S3Uri"] for found in described]
+    folders = [each["CheckpointConfig"]["S3Uri"] for each in described]
     begin = f"{connection.uri}/runs/{study.name}/checkpoints/"
     assert len(set(folders)) == 2 and all(folder.startswith(begin) for folder in folders)
 

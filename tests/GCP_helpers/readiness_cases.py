@@ -75,15 +75,15 @@ def main() -> dict[str, Any]:
     """All cases, and those of the credentials and the environment."""
     ours = google.oauth2.credentials.Credentials("a token")  # type: ignore[no-untyped-call]
     with mock.patch.object(google.auth, "default", lambda *_, **__: (ours, PROJECT)):
-        found = {name: printed(case) for name, case in CASES.items()}
-        found["another region"] = printed(READY, "--region", "europe-west4")
-        found["no bucket named"] = printed(READY, LESSON_BUCKET="")
-        found["an emulator"] = printed(READY, STORAGE_EMULATOR_HOST=LOCAL)
+        cases = {name: printed(case) for name, case in CASES.items()}
+        cases["another region"] = printed(READY, "--region", "europe-west4")
+        cases["no bucket named"] = printed(READY, LESSON_BUCKET="")
+        cases["an emulator"] = printed(READY, STORAGE_EMULATOR_HOST=LOCAL)
         image = "us-central1-docker.pkg.dev/my-project/lesson/train:1"
-        found["an image of one's own"] = printed(READY, LESSON_IMAGE=image)
+        cases["an image of one's own"] = printed(READY, LESSON_IMAGE=image)
     none = exceptions.DefaultCredentialsError("none")  # type: ignore[no-untyped-call]
     with mock.patch.object(google.auth, "default", side_effect=none):
-        found["no credentials"] = printed(READY)
+        cases["no credentials"] = printed(READY)
     # github.com/googleapis/google-auth-library-python, tests of RefreshError; as gcloud prints it.
     old = google.oauth2.credentials.Credentials(  # type: ignore[no-untyped-call]
         None,
@@ -94,8 +94,8 @@ def main() -> dict[str, Any]:
     )
     refusal = {"error": "invalid_grant", "error_description": "Token has been expired or revoked."}
     with mock.patch.object(google.auth, "default", lambda *_, **__: (old, PROJECT)):
-        found["credentials revoked"] = printed([("oauth2.googleapis.com", 400, refusal), *READY])
-    return found
+        cases["credentials revoked"] = printed([("oauth2.googleapis.com", 400, refusal), *READY])
+    return cases
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def line(event: dict[str, Any], secret: str) -> str:
         body = body.split("\r\n")[3]
     if body.startswith("{"):  # a Struct's fields come in any order
         body = json.dumps(json.loads(body), sort_keys=True)
-    found = " ".join([event["method"], path, url.query, body])
+    text = " ".join([event["method"], path, url.query, body])
     for pattern, instead in CHANGES:
-        found = re.sub(pattern, instead, found)
-    return found
+        text = re.sub(pattern, instead, text)
+    return text

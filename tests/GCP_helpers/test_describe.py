@@ -33,10 +33,10 @@ def test_worker_pools_of_different_machines_are_named_each() -> None:
     def asked(*pools: dict[str, Any]) -> JobSpec:
         specs = CustomJobSpec(worker_pool_specs=list(pools))
         resource = CustomJob(name="projects/p/locations/l/customJobs/1", job_spec=specs)
-        found: Any = SimpleNamespace(
+        job: Any = SimpleNamespace(
             resource_name=resource.name, gca_resource=resource, display_name="j"
         )
-        return SERVICE.spec(found)
+        return SERVICE.spec(job)
 
     def pool(machine: str, replicas: int, **gpu: Any) -> dict[str, Any]:
         return {"machine_spec": {"machine_type": machine, **gpu}, "replica_count": replicas}
@@ -98,5 +98,5 @@ def test_a_state_is_one_of_ours_beside_the_services_word(kind: str, word: str, o
         create_time=then, start_time=None, end_time=None,
     )  # fmt: skip
     job: Any = SimpleNamespace(gca_resource=seen, resource_name="projects/p/customJobs/1")
-    found = SERVICE.status(job)
-    assert (found.state, found.word, found.service_state) == (ours, word, seen.state.name)
+    status = SERVICE.status(job)
+    assert (status.state, status.word, status.service_state) == (ours, word, seen.state.name)

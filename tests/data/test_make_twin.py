@@ -59,8 +59,8 @@ def test_each_cell_has_the_counts_of_the_table_in_the_maker(twin: pd.DataFrame) 
 
 def test_each_class_has_the_relatives_of_the_table_in_the_maker(twin: pd.DataFrame) -> None:
     for pclass, people in twin.groupby("Pclass"):
-        found = people.groupby(["SibSp", "Parch"]).size().to_dict()
-        assert found == make_twin.RELATIVES[pclass]
+        relatives = people.groupby(["SibSp", "Parch"]).size().to_dict()
+        assert relatives == make_twin.RELATIVES[pclass]
 
 
 def test_test_passengers_are_a_fair_fifth_of_every_cell(twin: pd.DataFrame) -> None:

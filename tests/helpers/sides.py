@@ -135,8 +135,8 @@ class Amazon:
 
     def name(self, job: Any) -> str:
         """Return the name of the SDK's job or study."""
-        found = vars(job).get("training_job_name") or job.hyper_parameter_tuning_job_name
-        return str(found)
+        job_name = vars(job).get("training_job_name") or job.hyper_parameter_tuning_job_name
+        return str(job_name)
 
     def is_running(self, job: Any) -> bool:
         """Ask the service whether the script runs."""
@@ -173,13 +173,13 @@ class Amazon:
 
     def has_bucket(self, name: str) -> bool:
         """Return whether there is a bucket of this name."""
-        found = self.session.client("s3").list_buckets()["Buckets"]
-        return name in {each["Name"] for each in found}
+        buckets = self.session.client("s3").list_buckets()["Buckets"]
+        return name in {each["Name"] for each in buckets}
 
     def keys(self, bucket: str) -> list[str]:
         """Return the names of a bucket's objects."""
-        found = self.session.client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
-        return [each["Key"] for each in found]
+        objects = self.session.client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
+        return [each["Key"] for each in objects]
 
 
 Side = Google | Amazon

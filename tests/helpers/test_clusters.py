@@ -15,7 +15,7 @@ import yaml
 from lesson import LessonError
 from lesson.machines import kubernetes
 from tests.helpers.sides import Side, both_sides
-from tests.schemas.published import mistakes
+from tests.schemas.kubernetes_schemas import mistakes
 from tests.torch_versions.running import LOOPBACK, free_port
 
 ROOT = Path(__file__).parents[2]
@@ -109,9 +109,9 @@ def test_two_nodes_that_run_the_manifests_command_train_the_model_of_the_managed
     managed = side.helpers.train(data | {"epochs": 5})
     assert [node.wait(120) for node in nodes] == [0, 0]
     expected = torch.load(managed.folder / "model.pt")["model"]
-    found = torch.load(tmp_path / "model" / "model.pt")["model"]
+    weights_found = torch.load(tmp_path / "model" / "model.pt")["model"]
     for name, weights in expected.items():
-        torch.testing.assert_close(found[name], weights, rtol=0, atol=1e-5)
+        torch.testing.assert_close(weights_found[name], weights, rtol=0, atol=1e-5)
 
 
 def test_a_lost_pod_is_started_again_if_it_can_resume() -> None:

@@ -22,13 +22,13 @@ from lesson.jobs.studies import between
 from tests.helpers.sides import SIDES, Side, both_sides
 
 
-def refused(side: Side, found: Any) -> str:
+def refused(side: Side, content: Any) -> str:
     """What the service's own schema has against a file's content."""
     if side.cloud == "Google":
-        ParseDict(found, CustomJobSpec.pb(CustomJobSpec()))  # raises for what it does not know
+        ParseDict(content, CustomJobSpec.pb(CustomJobSpec()))  # raises for what it does not know
         return ""
     model = boto3.client("sagemaker").meta.service_model.operation_model("CreateTrainingJob")
-    report: str = ParamValidator().validate(found, model.input_shape).generate_report()
+    report: str = ParamValidator().validate(content, model.input_shape).generate_report()
     return report
 
 
@@ -42,14 +42,14 @@ def test_the_file_s_job_is_the_one_that_train_would_have_sent(
     before = len(verbs.list_jobs())
     command = shlex.split(verbs.write_job(request, str(path)))
     assert len(verbs.list_jobs()) == before, "nothing is sent"
-    found = yaml.safe_load(path.read_text())  # which reads JSON, too
-    assert not refused(side, found)
-    assert json.dumps(found).count("--epochs=3") + json.dumps(found).count('"epochs": "3"') >= 1
+    content = yaml.safe_load(path.read_text())  # which reads JSON, too
+    assert not refused(side, content)
+    assert json.dumps(content).count("--epochs=3") + json.dumps(content).count('"epochs": "3"') >= 1
     if not shutil.which(command[0]):
         pytest.skip(f"{command[0]} is not installed")
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    name = found.get("TrainingJobName") or request["CustomJob.from_local_script"]["display_name"]
+    name = content.get("TrainingJobName") or request["CustomJob.from_local_script"]["display_name"]
     run = verbs.wait(name)
     assert (run.replicas, run.metrics["world_size"]) == (2, 2)
     assert list(verbs.list_jobs(mine=True).head(1)["name"]) == [name]
@@ -62,11 +62,11 @@ def test_a_job_of_another_image_and_one_on_spot_machines(
     path = tmp_path / "job.yaml"
     for options in ({"container_uri": "example.com/image:1"}, {"spot": True}):
         side.helpers.write_job(side.helpers.train(data, dry_run=True, **options), str(path))
-        found = yaml.safe_load(path.read_text())
-        assert not refused(side, found)
+        content = yaml.safe_load(path.read_text())
+        assert not refused(side, content)
         wanted = "SPOT" if side.cloud == "Google" else '"EnableManagedSpotTraining": true'
-        assert (wanted in json.dumps(found)) == ("spot" in options)
-        assert ("example.com/image:1" in json.dumps(found)) == ("container_uri" in options)
+        assert (wanted in json.dumps(content)) == ("spot" in options)
+        assert ("example.com/image:1" in json.dumps(content)) == ("container_uri" in options)
 
 
 def test_what_is_no_training_job_is_refused_and_not_sent(
@@ -91,7 +91,7 @@ def test_a_pool_with_tpus_has_their_topology(
     data = {"train": "gs://b/t.npz", "val": "gs://b/v.npz", "device": "xla"}
     request = helpers.train(data, machine="ct5lp-hightpu-4t", dry_run=True, **options)
     helpers.write_job(request, "job.yaml")
-    found = yaml.safe_load(Path("job.yaml").read_text())
-    ParseDict(found, CustomJobSpec.pb(CustomJobSpec()))
-    (pool,) = found["workerPoolSpecs"]
+    content = yaml.safe_load(Path("job.yaml").read_text())
+    ParseDict(content, CustomJobSpec.pb(CustomJobSpec()))
+    (pool,) = content["workerPoolSpecs"]
     assert pool["machineSpec"] == {"machineType": "ct5lp-hightpu-4t", "tpuTopology": "2x2"}

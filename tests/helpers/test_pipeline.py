@@ -34,8 +34,8 @@ def gcp(cloud: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any
 
 
 def weights(path: str | Path) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["model"]
-    return found
+    tensors: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["model"]
+    return tensors
 
 
 def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:

@@ -41,8 +41,8 @@ def aws(cloud: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any
 
 
 def weights(path: Path) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["model"]
-    return found
+    tensors: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["model"]
+    return tensors
 
 
 def test_a_dry_run_shows_the_request_and_makes_no_pipeline(aws: Any) -> None:
@@ -83,8 +83,8 @@ def test_the_pipeline_trains_as_train_does_and_what_it_registers_answers(
     assert package
     endpoint = aws.deploy(package)
     rows, chances = own_predictions(run.folder / "model.pt")
-    found = [each["probability"] for each in aws.predict(endpoint, rows)]
-    assert found == pytest.approx(chances, abs=1e-5)
+    probabilities = [each["probability"] for each in aws.predict(endpoint, rows)]
+    assert probabilities == pytest.approx(chances, abs=1e-5)
     assert len(aws.predict(endpoint, PASSENGERS)) == len(PASSENGERS)
 
     # The same steps again, with another threshold: only the condition has something to do.

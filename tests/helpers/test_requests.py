@@ -69,20 +69,20 @@ def timeless(text: Any) -> str:
 def description(side: Side, name: str) -> Data:
     """What the service says of a job or study."""
     client = boto3.client("sagemaker")
-    found: Data
+    described: Data
     if side.cloud == "Google":
-        found = lookup.job_of(google.cloud(), name).to_dict()
+        described = lookup.job_of(google.cloud(), name).to_dict()
     elif name.startswith("tune"):
-        found = client.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
+        described = client.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
     else:
-        found = client.describe_training_job(TrainingJobName=name)
-    return found
+        described = client.describe_training_job(TrainingJobName=name)
+    return described
 
 
 def arrived(side: Side, name: str) -> str:
     """What the service has recorded of what a job or study was asked to do."""
-    found = description(side, name)
-    return timeless({key: found.get(key) for key in ASKED[side.cloud]})
+    described = description(side, name)
+    return timeless({key: described.get(key) for key in ASKED[side.cloud]})
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ def run(side: Side, data: dict[str, str]) -> Run:
     with warnings.catch_warnings(action="ignore"):  # the SDK warns of its own modules
         import sagemaker.serve
     assert sagemaker.serve
-    found = side.helpers.train(data | {"epochs": 3})
-    assert isinstance(found, Run)
-    return found
+    trained = side.helpers.train(data | {"epochs": 3})
+    assert isinstance(trained, Run)
+    return trained
 
 
 def limits(request: Request) -> tuple[int, int]:
@@ -47,8 +47,8 @@ def split(side: Side, endpoint: Any) -> list[float]:
     """The shares of an endpoint's models, the smallest first."""
     if side.cloud == "Google":
         return sorted(endpoint.traffic_split.values())
-    found = boto3.client("sagemaker").describe_endpoint(EndpointName=endpoint.endpoint_name)
-    return sorted(each["CurrentWeight"] for each in found["ProductionVariants"])
+    endpoint_now = boto3.client("sagemaker").describe_endpoint(EndpointName=endpoint.endpoint_name)
+    return sorted(each["CurrentWeight"] for each in endpoint_now["ProductionVariants"])
 
 
 @pytest.mark.slow  # notebook 14 has it too
@@ -64,9 +64,9 @@ def test_a_run_is_deployed_and_answers_until_cleanup(
 
     rows, expected = own_predictions(run.folder / "model.pt")
     for instances in (PASSENGERS, rows):
-        found = helpers.predict(endpoint, instances)
-        assert [each["probability"] for each in found] == pytest.approx(expected, abs=1e-6)
-        assert [each["class"] for each in found] == [int(each > 0.5) for each in expected]
+        predictions = helpers.predict(endpoint, instances)
+        assert [each["probability"] for each in predictions] == pytest.approx(expected, abs=1e-6)
+        assert [each["class"] for each in predictions] == [int(each > 0.5) for each in expected]
     name = getattr(endpoint, "endpoint_name", None) or endpoint.resource_name
     assert helpers.predict(name, PASSENGERS) == helpers.predict(endpoint, PASSENGERS)
     with pytest.raises(LessonError, match=r"instance 1: Sex is .*dog.*female, male"):

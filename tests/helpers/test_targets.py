@@ -64,13 +64,13 @@ class Record:
 
     def verbs(self) -> dict[str, list[dict[str, Any]]]:
         """The events by verb."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        events: dict[str, list[dict[str, Any]]] = {}
         for event in self.events:
             if "verb" in event:
-                found[event["verb"]] = []
+                events[event["verb"]] = []
             else:
-                found[next(reversed(found))].append(event)
-        return found
+                events[next(reversed(events))].append(event)
+        return events
 
     def requests(self) -> list[dict[str, Any]]:
         return [event for event in self.events if "method" in event]
@@ -100,7 +100,7 @@ def records_of(
 
     @cache
     def made(side: str) -> Records:
-        folder, found = tmp_path_factory.mktemp("records"), {}
+        folder, records = tmp_path_factory.mktemp("records"), {}
         for target in ("local", "cloud"):
             inherited = {name: os.environ[name] for name in ("PATH", "LOCAL_CLOUD_HOME")}
             own = {"PYTHONPATH": str(ROOT), "LESSON_TARGET": target, "FORWARD_TO": forward_to[side]}
@@ -115,8 +115,8 @@ def records_of(
                 text=True,
             )
             assert done.returncode == 0, done.stderr[-3000:]
-            found[target] = Record(side, json.loads(record.read_text()), secret)
-        return found
+            records[target] = Record(side, json.loads(record.read_text()), secret)
+        return records
 
     return made
 

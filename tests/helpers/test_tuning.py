@@ -168,8 +168,8 @@ def test_cleanup_deletes_a_study_with_the_jobs_of_its_trials_and_what_they_wrote
     if side.cloud == "Google":
         left = {job.resource_name for job in aiplatform.CustomJob.list()}
     else:
-        found = boto3.client("sagemaker").list_training_jobs(NameContains=study.name)
-        left = {job["TrainingJobName"] for job in found["TrainingJobSummaries"]}
+        listed = boto3.client("sagemaker").list_training_jobs(NameContains=study.name)
+        left = {job["TrainingJobName"] for job in listed["TrainingJobSummaries"]}
     assert not left & {trial.name for trial in study.trials}
     assert not side.keys("there-before")
 

@@ -39,16 +39,16 @@ from tests.helpers.sides import SIDES, Side, both_sides
 def script_of(request: Request) -> vm.Script:
     """The start-up script in a request."""
     if "insert" in request:
-        found = request["insert"]["json"]["metadata"]["items"][0]["value"]
+        script = request["insert"]["json"]["metadata"]["items"][0]["value"]
     else:
-        found = request["run_instances"]["UserData"]
-    assert isinstance(found, vm.Script)
-    return found
+        script = request["run_instances"]["UserData"]
+    assert isinstance(script, vm.Script)
+    return script
 
 
 def state(run: Run) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = torch.load(run.folder / "model.pt")["model"]
-    return found
+    tensors: dict[str, torch.Tensor] = torch.load(run.folder / "model.pt")["model"]
+    return tensors
 
 
 @pytest.mark.slow  # notebook 19 has it too
@@ -100,9 +100,9 @@ def aws_request(cloud: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = tmp_path / "run.json"
     words = shlex.split(helpers.write_job(made, str(path)))
     assert words[:3] == ["aws", "ec2", "run-instances"] and words[-1] == f"file://{path}"
-    found: dict[str, Any] = json.loads(path.read_text())
-    assert found == made["run_instances"]
-    return found
+    content: dict[str, Any] = json.loads(path.read_text())
+    assert content == made["run_instances"]
+    return content
 
 
 def test_ec2_takes_the_request(aws_request: dict[str, Any]) -> None:

@@ -48,9 +48,9 @@ def test_an_interrupt_leaves_the_job_running_and_another_process_sees_its_end(
     looks = next(line for line in shown.split("\r\n") if "\033[K" in line).split("\r\033[K")[1:]
     assert len(looks) >= least
     assert all(len(look) < 100 for look in looks)  # a longer one would wrap, and stay
-    found = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
-    assert found and "Traceback" not in shown
-    name, cloud = found[1], side.describe.cloud()
+    match = re.search(r"LessonError: no longer watching, but (\S+) goes on: wait", shown)
+    assert match and "Traceback" not in shown
+    name, cloud = match[1], side.describe.cloud()
     assert cloud.status(job_of(cloud, name)).state == "running"
     capsys.readouterr()
     begun = time.monotonic()

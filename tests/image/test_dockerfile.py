@@ -44,8 +44,8 @@ def installed(file: str) -> list[str]:
 @pytest.mark.parametrize("file", FILES)
 def test_the_base_is_one_version_of_a_python_that_the_lock_serves(file: str) -> None:
     (base,) = words_of("FROM", file)
-    found = re.fullmatch(r"python:3\.(\d+)\.\d+-slim-[a-z]+", base)
-    assert found and int(found[1]) >= 11
+    match = re.fullmatch(r"python:3\.(\d+)\.\d+-slim-[a-z]+", base)
+    assert match and int(match[1]) >= 11
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -76,7 +76,7 @@ PACKAGES = {
 def test_it_holds_what_its_programs_import(file: str, programs: str) -> None:
     """What they import anywhere, of the packages that a job may need."""
     imports = re.compile(r"^\s*(?:import|from) (\w+(?:\.\w+)*)", re.MULTILINE)
-    found = {
+    modules = {
         name
         for path in (ROOT / "training").glob(programs)
         for name in imports.findall(path.read_text(encoding="utf-8"))
@@ -84,7 +84,7 @@ def test_it_holds_what_its_programs_import(file: str, programs: str) -> None:
     needed = {
         package
         for module, package in PACKAGES.items()
-        if any(name == module or name.startswith(f"{module}.") for name in found)
+        if any(name == module or name.startswith(f"{module}.") for name in modules)
     }
     assert needed <= set(installed(file))
 

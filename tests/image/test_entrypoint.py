@@ -69,8 +69,8 @@ def sagemaker(image: Path, ml: Path, **hyperparameters: str) -> subprocess.Compl
 
 
 def flags_of(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads((folder / "metrics.json").read_text())["configuration"]
-    return found
+    metrics: dict[str, object] = json.loads((folder / "metrics.json").read_text())["configuration"]
+    return metrics
 
 
 def test_sagemaker_starts_it_with_its_settings_and_channels(image: Path, ml: Path) -> None:

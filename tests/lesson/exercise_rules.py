@@ -17,9 +17,34 @@ from tools.scanner import Code, Div, scan, walk
 
 EPISODES = Path(__file__).parents[2] / "episodes"
 NO_ANSWERS = (
-    *(True, np.True_, [], {}, set(), [None, 2], object(), str, "", "  ", "None", "no idea", b"A"),
-    *(float("nan"), float("inf"), -7, 10**400, 10**5000, "1e999", "1/0", "7 apples", 1j),
-    *(np.array([1, 2]), np.array([]), torch.zeros(2), Path(__file__), "x" * 5000, "\0"),
+    True,
+    np.True_,
+    [],
+    {},
+    set(),
+    [None, 2],
+    object(),
+    str,
+    "",
+    "  ",
+    "None",
+    "no idea",
+    b"A",
+    float("nan"),
+    float("inf"),
+    -7,
+    10**400,
+    10**5000,
+    "1e999",
+    "1/0",
+    "7 apples",
+    1j,
+    np.array([1, 2]),
+    np.array([]),
+    torch.zeros(2),
+    Path(__file__),
+    "x" * 5000,
+    "\0",
 )
 # exercise -> (right answers, wrong answers and a word of what is said about each)
 Answers = Mapping[str, tuple[list[Any], list[tuple[Any, str]]]]
@@ -38,8 +63,8 @@ class ExerciseRules:
     @property
     def exercises(self) -> dict[str, Exercise]:
         """The page's exercises by name."""
-        found = vars(self.module).items()
-        return {name: value for name, value in found if isinstance(value, Exercise)}
+        names = vars(self.module).items()
+        return {name: value for name, value in names if isinstance(value, Exercise)}
 
     @pytest.fixture(autouse=True)
     def _listen(self, capsys: pytest.CaptureFixture[str]) -> None:

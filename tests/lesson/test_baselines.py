@@ -23,11 +23,11 @@ def test_the_interval_is_wilsons(right: int, rows: int) -> None:
 
 
 def test_answers_are_compared_by_what_they_say() -> None:
-    found = judge(
+    judged = judge(
         "a service", ["1", "0", 1.0, True, "yes"], [1, 1, 1, 1, "yes "], seconds=2.5, cost=0.01
     )
-    assert found.right == (True, False, True, True, True)
-    assert found.accuracy == 0.8
+    assert judged.right == (True, False, True, True, True)
+    assert judged.accuracy == 0.8
     with pytest.raises(LessonError, match="2 answers for 3 rows"):
         judge("short", [1, 0], [1, 0, 1])
     with pytest.raises(LessonError, match="0 answers"):
@@ -60,11 +60,11 @@ def test_only_rows_on_which_one_is_right_tell_two_models_apart() -> None:
 
 
 def test_the_table_has_the_best_first() -> None:
-    found = baselines.table([answers(140, name="logistic"), answers(146, name="trees")])
-    assert list(found.index) == ["trees", "logistic"]
-    assert found.loc["trees", "accuracy"] == 0.816
-    assert found.loc["trees", "low"] < found.loc["logistic", "accuracy"]
-    assert found["cost"].isna().all()
+    table = baselines.table([answers(140, name="logistic"), answers(146, name="trees")])
+    assert list(table.index) == ["trees", "logistic"]
+    assert table.loc["trees", "accuracy"] == 0.816
+    assert table.loc["trees", "low"] < table.loc["logistic", "accuracy"]
+    assert table["cost"].isna().all()
 
 
 def test_the_picture_says_what_it_shows(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def test_a_table_is_prepared_as_the_file_is(client: bigquery.Client, tmp_path: P
     uri = "bq://bigquery-tests.d.titanic"
     of_table, of_file = prepare(uri, tmp_path / "table"), prepare(CSV, tmp_path / "file")
     for part in ("train", "val"):
-        found, wanted = np.load(getattr(of_table, part)), np.load(getattr(of_file, part))
-        np.testing.assert_array_equal(found[f"X_{part}"], wanted[f"X_{part}"])
-        np.testing.assert_array_equal(found[f"y_{part}"], wanted[f"y_{part}"])
+        prepared, wanted = np.load(getattr(of_table, part)), np.load(getattr(of_file, part))
+        np.testing.assert_array_equal(prepared[f"X_{part}"], wanted[f"X_{part}"])
+        np.testing.assert_array_equal(prepared[f"y_{part}"], wanted[f"y_{part}"])
 
 
 @pytest.mark.parametrize("uri", ["bq://d.t", "bq://bigquery-tests.d.none", "bq://a.b.c.d"])

@@ -22,11 +22,11 @@ Patch = pytest.MonkeyPatch
 
 def lines(printed: Printed) -> dict[str, tuple[str, str]]:
     """What was printed: the word and the text for the name of each thing."""
-    found = {}
+    printed_lines = {}
     for line in printed.readouterr().out.splitlines():
         if line[:4].rstrip() in ("PASS", "FIX", "SKIP"):
-            found[line[6:23].strip()] = (line[:4], line[25:])
-    return found
+            printed_lines[line[6:23].strip()] = (line[:4], line[25:])
+    return printed_lines
 
 
 def made() -> set[str]:
@@ -53,9 +53,9 @@ def test_a_machine_that_is_ready_passes_and_keeps_nothing(
     monkeypatch.setattr(people, "processes", list)  # of whoever runs the tests
     before = made()
     assert check.set_up()
-    found = lines(capsys)
-    assert list(found) == list(check.CHECKS)
-    assert {word for word, _ in found.values()} == {"PASS"}
+    printed = lines(capsys)
+    assert list(printed) == list(check.CHECKS)
+    assert {word for word, _ in printed.values()} == {"PASS"}
     assert made() == before
 
 
@@ -131,9 +131,9 @@ def test_a_full_disk_is_seen(monkeypatch: Patch) -> None:
 def test_a_local_cloud_that_cannot_start_is_one_line(tmp_path: Path, monkeypatch: Patch) -> None:
     (tmp_path / "photo.png").write_text("of somebody")
     monkeypatch.setenv("LOCAL_CLOUD_HOME", str(tmp_path))
-    found = line("local cloud")
-    assert found.word == "FIX" and "holds other things" in found.text
-    assert "\n" not in str(found)
+    printed = line("local cloud")
+    assert printed.word == "FIX" and "holds other things" in printed.text
+    assert "\n" not in str(printed)
 
 
 @pytest.mark.parametrize("service", ["vertex", "sagemaker"])
@@ -188,8 +188,8 @@ def test_the_place_is_recognised_as_the_sdks_do(tmp_path: Path, monkeypatch: Pat
     assert line("place").text.startswith("a machine of your own")
     monkeypatch.setenv("VERTEX_PRODUCT", "WORKBENCH_INSTANCE")
     assert initializer._Config().get_resource_type().value == "WORKBENCH_INSTANCE"
-    found = line("place")
-    assert found.word == "FIX" and "Vertex AI Workbench: its JupyterLab does not" in found.text
+    printed = line("place")
+    assert printed.word == "FIX" and "Vertex AI Workbench: its JupyterLab does not" in printed.text
     kernel = tmp_path / "kernels" / KERNEL["name"] / "kernel.json"
     kernel.parent.mkdir(parents=True)
     kernel.touch()

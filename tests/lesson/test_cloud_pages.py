@@ -60,10 +60,10 @@ def test_what_one_learner_costs_is_what_estimate_cost_says() -> None:
 
 
 def test_the_quotas_are_those_that_the_check_looks_at() -> None:
-    found = re.findall(r"^\| `([\w. -]+)` \| (\d+) \|", GOOGLE, re.MULTILINE)
-    assert {name: int(need) for name, need in found} == google.QUOTAS
-    found = re.findall(r"^\| `(\S+) for training job usage` \| (\d+) \|", AMAZON, re.MULTILINE)
-    assert {name: int(need) for name, need in found} == amazon.INSTANCES
+    rows = re.findall(r"^\| `([\w. -]+)` \| (\d+) \|", GOOGLE, re.MULTILINE)
+    assert {name: int(need) for name, need in rows} == google.QUOTAS
+    rows = re.findall(r"^\| `(\S+) for training job usage` \| (\d+) \|", AMAZON, re.MULTILINE)
+    assert {name: int(need) for name, need in rows} == amazon.INSTANCES
 
 
 def test_the_trust_policy_is_one_that_the_check_accepts() -> None:

@@ -43,8 +43,8 @@ def test_it_has_two_and_a_half_hours_a_break_and_a_tenth_free(rows: list[tuple[i
 
 
 def test_the_minutes_are_those_of_the_formula(rows: list[tuple[int, str]]) -> None:
-    found = [(EPISODE.search(what), minutes) for minutes, what in rows]
-    episodes = [(match[1], minutes) for match, minutes in found if match]
+    rows_of_episodes = [(EPISODE.search(what), minutes) for minutes, what in rows]
+    episodes = [(match[1], minutes) for match, minutes in rows_of_episodes if match]
     assert len(episodes) == 4
     for name, minutes in episodes:
         page = read_page(Path(ROOT, "episodes", f"{name}.md"))

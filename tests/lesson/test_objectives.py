@@ -24,11 +24,11 @@ CHECKED = re.compile(r"^exercises\.(\w+)\.check\(", re.MULTILINE)
 def assessed(text: str) -> dict[str, list[str]]:
     """The objectives of a page, each with the exercises that it names."""
     (listed,) = OBJECTIVES.findall(text)
-    found = {}
+    objectives = {}
     for item in ITEM.findall(listed):
         named = ASSESSED_BY.search(item)
-        found[" ".join(item.split())] = named[1].split(", ") if named else []
-    return found
+        objectives[" ".join(item.split())] = named[1].split(", ") if named else []
+    return objectives
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

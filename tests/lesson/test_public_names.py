@@ -26,8 +26,8 @@ def private(code: str) -> Iterator[str]:
     try:
         tree = ast.parse(code)
     except SyntaxError:  # a piece of something, for display, or a cell with a magic
-        found = set(re.findall(r"\b\w+\._[a-z]\w*", code)) - OF_PYTHON
-        yield from (name for name in found if not name.startswith("self."))
+        names = set(re.findall(r"\b\w+\._[a-z]\w*", code)) - OF_PYTHON
+        yield from (name for name in names if not name.startswith("self."))
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr):

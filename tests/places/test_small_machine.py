@@ -74,9 +74,9 @@ def test_a_notebook_runs_in_3_gb_on_two_cores(book: str, tmp_path: Path) -> None
 
 def servers(home: Path) -> list[psutil.Process]:
     """Return the local cloud's process, which is nobody's child."""
-    found = []
+    processes = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         if "local_cloud.server" in words and any(str(home) in word for word in words):
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes

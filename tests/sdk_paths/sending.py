@@ -271,8 +271,11 @@ def estimator(of: Sending) -> Results:
     code = {"entry_point": "train_nn.py", "source_dir": str(of.sent)}
     given = {
         **(code if of.sent.is_dir() else {"entry_point": str(of.sent)}),
-        **{"framework_version": "2.5.1", "py_version": "py311", "instance_count": of.replicas},
-        **{"instance_type": "ml.m5.xlarge", "hyperparameters": dict(of.flags)},
+        "framework_version": "2.5.1",
+        "py_version": "py311",
+        "instance_count": of.replicas,
+        "instance_type": "ml.m5.xlarge",
+        "hyperparameters": dict(of.flags),
         "code_location": f"s3://{BUCKET}/{of.name}/code",
         "output_path": f"s3://{BUCKET}/{of.name}/out",
     }

@@ -168,9 +168,16 @@ print(f"Runtime for training on SageMaker: {{end - start:.2f}} seconds, instance
 
 
 CELLS = [
-    *(OPENING, SET_UP, INSTANCE_FACTS, PREPARE, UPLOAD, TEST_LOCALLY),
-    *(train("pytorch_estimator", "ml.m5.large", 1), "first = pytorch_estimator.model_data"),
-    *(DEVICE, train("pytorch_estimator_gpu", "ml.g4dn.xlarge", 1)),
+    OPENING,
+    SET_UP,
+    INSTANCE_FACTS,
+    PREPARE,
+    UPLOAD,
+    TEST_LOCALLY,
+    train("pytorch_estimator", "ml.m5.large", 1),
+    "first = pytorch_estimator.model_data",
+    DEVICE,
+    train("pytorch_estimator_gpu", "ml.g4dn.xlarge", 1),
     train("pytorch_estimator", "ml.m5.xlarge", 2),
     "print('MODELS', first, pytorch_estimator_gpu.model_data, pytorch_estimator.model_data)",
 ]
@@ -211,9 +218,9 @@ def test_the_archives_in_the_bucket_are_those_of_the_page(page: tuple[Path, str]
 def test_two_instances_without_a_distribution_trained_one_model(page: tuple[Path, str]) -> None:
     """The page only says so; an ordinary script would have trained two, side by side."""
     line = next(line for line in page[1].splitlines() if line.startswith("MODELS "))
-    found = [results(address) for address in line.split()[1:]]
-    (one, weights), *_, (two, weights_of_two) = found
-    assert [metrics["world_size"] for metrics, _ in found] == [1, 1, 2]
+    trained = [results(address) for address in line.split()[1:]]
+    (one, weights), *_, (two, weights_of_two) = trained
+    assert [metrics["world_size"] for metrics, _ in trained] == [1, 1, 2]
     rows = [(part["rows"]["start"], part["rows"]["stop"]) for part in two["replicas"]]
     assert rows == [(0, 284), (284, 569)]
     assert two["epochs"] == one["epochs"] and two["accuracy"] == one["accuracy"]

@@ -118,8 +118,14 @@ model = job.run(args=args, replica_count=2, machine_type="n1-standard-8", accele
 """  # noqa: E501
 
 CELLS = [
-    *(SET_UP, PREPARE, UPLOAD, TEST_LOCALLY),
-    *(MAKE_JOB, ARGS, RUN, "first = model"),
+    SET_UP,
+    PREPARE,
+    UPLOAD,
+    TEST_LOCALLY,
+    MAKE_JOB,
+    ARGS,
+    RUN,
+    "first = model",
 ]
 REPLICAS = [DEVICE, MAKE_JOB, RUN_REPLICAS, "print('MODELS', first.uri, model.uri)"]
 

@@ -46,5 +46,5 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 def results(folder: Path, name: str = "metrics.json") -> dict[str, Any]:
     """Read what a training has written."""
-    found: dict[str, Any] = json.loads((folder / name).read_text())
-    return found
+    written: dict[str, Any] = json.loads((folder / name).read_text())
+    return written

@@ -102,13 +102,13 @@ def test_a_file_that_holds_no_rides_is_refused_by_its_name(
 ) -> None:
     path = tmp_path / "taxi.csv"
     path.write_text(content)
-    with pytest.raises(rides.Refused, match=said) as refused:
+    with pytest.raises(rides.BadRides, match=said) as refused:
         rides.read([str(path)])
     assert str(path) in str(refused.value)
 
 
 def test_a_pattern_without_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(rides.Refused, match="no file has such a name"):
+    with pytest.raises(rides.BadRides, match="no file has such a name"):
         rides.read([str(tmp_path / "taxi-train*")])
 
 
@@ -130,7 +130,7 @@ def test_the_chief_is_first_and_the_workers_follow() -> None:
 
 
 def test_pools_without_a_role_are_refused() -> None:
-    with pytest.raises(rides.Refused, match="workerpool2"):
+    with pytest.raises(rides.BadRides, match="workerpool2"):
         replica_of({"workerpool0": 1, "workerpool2": 1}, ("workerpool0", 0))
 
 
@@ -145,7 +145,7 @@ def test_the_shares_of_all_replicas_are_the_batches_of_one() -> None:
 
 
 def test_a_batch_that_cannot_be_shared_evenly_is_refused() -> None:
-    with pytest.raises(rides.Refused, match="multiple of 3"):
+    with pytest.raises(rides.BadRides, match="multiple of 3"):
         next(replicas.shares(50, 16, replicas.Replica(0, 3, "")))
 
 

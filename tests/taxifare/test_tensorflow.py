@@ -26,9 +26,9 @@ def test_it_takes_tensorflow_where_there_is_no_torch(
     python: str, rides: Path, module: Path, tmp_path: Path
 ) -> None:
     running.ended(running.started(running.flags(str(rides), str(tmp_path)), python))
-    found = results(tmp_path)
-    assert found["backend"] == "tensorflow"
-    assert found["val_rmse"] == pytest.approx(results(module)["val_rmse"], rel=1e-3)
+    written = results(tmp_path)
+    assert written["backend"] == "tensorflow"
+    assert written["val_rmse"] == pytest.approx(results(module)["val_rmse"], rel=1e-3)
 
 
 def test_two_replicas_train_one_model(

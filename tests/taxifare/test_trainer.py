@@ -54,10 +54,10 @@ def fetched(output: str, folder: Path) -> Path:
 
 
 def test_the_network_is_better_than_the_mean_and_than_linear_regression(module: Path) -> None:
-    found = results(module)
-    assert found["val_rmse"] < 0.8 * found["linear_rmse"]
-    assert found["linear_rmse"] < 0.5 * found["mean_rmse"]
-    assert found["examples"] == 60_000
+    written = results(module)
+    assert written["val_rmse"] < 0.8 * written["linear_rmse"]
+    assert written["linear_rmse"] < 0.5 * written["mean_rmse"]
+    assert written["examples"] == 60_000
 
 
 @pytest.mark.slow
@@ -87,8 +87,8 @@ def test_the_package_job_has_the_metric_of_the_module(
     )
     output = f"gs://{BUCKET}/one"
     job.run(args=running.flags(f"gs://{BUCKET}/taxifare", output), machine_type="n1-standard-4")
-    found = results(fetched(output, tmp_path))
-    assert found["val_rmse"] == pytest.approx(results(module)["val_rmse"], rel=1e-4)
+    written = results(fetched(output, tmp_path))
+    assert written["val_rmse"] == pytest.approx(results(module)["val_rmse"], rel=1e-4)
 
 
 @pytest.mark.slow

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from tools import drift
 from tools.drift import Broken
 
@@ -26,7 +29,7 @@ def test_each_sdk_is_one_of_the_projects_requirements() -> None:
 
 
 def test_what_broke_is_named_with_its_reason() -> None:
-    count, failures = drift.broken(REPORT)
+    count, failures = drift.read_report(REPORT)
     assert count == 3
     assert failures == [
         Broken("tests.google.gcs.test_wire::test_b", "AssertionError: it said 404"),
@@ -40,3 +43,8 @@ def test_what_moved_is_what_has_another_version() -> None:
     assert drift.find_moved(before, after) == [("boto3", "1.0", "1.1")]
     text = drift.table([("package", "locked", "newest"), ("boto3", "1.0", "1.1")])
     assert text == "package  locked  newest\nboto3    1.0     1.1"
+
+
+def test_the_rules_on_fields_are_compared_with_an_environments_sdk() -> None:
+    """The locked SDK documents what the committed file says, so that there is nothing to print."""
+    assert drift.compare_fields(Path(sys.executable)) == ""

@@ -97,8 +97,8 @@ def test_how_much_of_which_disk_it_fills_is_said_before(
     monkeypatch.setattr(os, "environ", {})  # which it changes
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**11, 0, int(free * 1e9)))
-    found = environment.fit(tmp_path / "new/.venv", Wanted((environment.LOCK,)))
-    assert found.small is small
+    fit = environment.fit(tmp_path / "new/.venv", Wanted((environment.LOCK,)))
+    assert fit.small is small
     printed = capsys.readouterr().out
     assert said in printed and f"of {tmp_path}, where {free} GB are free" in printed
     assert ("UV_NO_CACHE" in os.environ) is small, "no cache is left where there is little room"
@@ -150,7 +150,7 @@ def old_pythons() -> list[Path]:
     own = [shutil.which(f"python{name}", path="/usr/bin:/usr/local/bin") for name in names]
     kept = Path.home() / ".pyenv/versions"
     of_pyenv = [path for name in names for path in kept.glob(f"{name}.*/bin/python3")]
-    return [*(Path(found) for found in own if found), *of_pyenv]
+    return [*(Path(path) for path in own if path), *of_pyenv]
 
 
 @pytest.fixture(scope="session")

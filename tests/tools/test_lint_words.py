@@ -169,5 +169,5 @@ def test_a_finding_names_the_line_and_what_to_write(clean_lesson, text, at, bett
     "name", ["README.md", "CHANGELOG.md", ".github/SECURITY.md", "benchmarks/README.md"]
 )
 def test_pages_that_the_site_does_not_show_keep_the_words_too(name):
-    found = lint_page(Lesson(ROOT), ROOT / name)
-    assert [str(each) for each in found if each.rule in ("word-plain", "word-subject")] == []
+    findings = lint_page(Lesson(ROOT), ROOT / name)
+    assert [str(each) for each in findings if each.rule in ("word-plain", "word-subject")] == []

@@ -30,7 +30,7 @@ def boxed(kind: str, text: str) -> str:
 
 def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
     """The live blocks of a page, straight from the scanner; learners get lines for help as well."""
-    found = []
+    code = []
     for block, around in scan(page.read_text(encoding="utf-8")).walk():
         classes = {name for div in around for name in div.classes}
         if isinstance(block, Code) and block.live and not classes & (hidden | FOLDED):
@@ -38,8 +38,8 @@ def live_code(page: Path, hidden: frozenset[str]) -> list[str]:
             if hidden and (asked := re.search(r"^exercises\.(\w+)\.check\(", text, re.MULTILINE)):
                 name = f"# exercises.{asked[1]}."
                 text += f"\n\n{name}hint()\n{name}solution()"
-            found.append(text)
-    return found
+            code.append(text)
+    return code
 
 
 # --- which block becomes what ---
@@ -230,9 +230,31 @@ def test_an_empty_page_and_empty_divs(clean_lesson, body, text):
 
 PIECES = st.sampled_from(
     [
-        *("::: challenge", "::: hint", "::: solution", "::: {.tab #x}", "::: other", ":::", "## A"),
-        *("```python", "```output", "```", "x = 1", "<!-- a -->", "<!--", "-->", "- b", "    c"),
-        *("[d](#x)", "[e](f.md)", "![g](h%00){alt=i}", "[j]: k", "`", "1. l", "> m", "\t", "===="),
+        "::: challenge",
+        "::: hint",
+        "::: solution",
+        "::: {.tab #x}",
+        "::: other",
+        ":::",
+        "## A",
+        "```python",
+        "```output",
+        "```",
+        "x = 1",
+        "<!-- a -->",
+        "<!--",
+        "-->",
+        "- b",
+        "    c",
+        "[d](#x)",
+        "[e](f.md)",
+        "![g](h%00){alt=i}",
+        "[j]: k",
+        "`",
+        "1. l",
+        "> m",
+        "\t",
+        "====",
     ]
 )
 

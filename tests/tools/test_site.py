@@ -87,10 +87,10 @@ def read(text: str) -> Element:
 def built(root: Path, folder: Path) -> dict[str, Element]:
     """The site of a lesson, read; but for its search, which a browser fills."""
     write(root, folder)
-    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.html")}
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.html")}
     return {
         name: read(path.read_text(encoding="utf-8"))
-        for name, path in found.items()
+        for name, path in files.items()
         if path.name != "search.html"
     }
 
@@ -192,12 +192,12 @@ def test_every_link_and_anchor_inside_the_site_leads_somewhere(site: dict[str, E
             if re.match(r"[a-z]+:", target):
                 continue
             path, _, fragment = unquote(target).partition("#")
-            found = (Path("/", name).parent / path).resolve().as_posix()[1:] if path else name
-            if found.startswith("files/"):  # of the episodes, copied beside the pages
-                assert (ROOT / "episodes" / found).is_file(), f"{name}: {target}"
+            target_page = (Path("/", name).parent / path).resolve().as_posix()[1:] if path else name
+            if target_page.startswith("files/"):  # of the episodes, copied beside the pages
+                assert (ROOT / "episodes" / target_page).is_file(), f"{name}: {target}"
                 continue
-            assert found in site, f"{name}: {target}"
-            assert not fragment or fragment in ids[found], f"{name}: {target}"
+            assert target_page in site, f"{name}: {target}"
+            assert not fragment or fragment in ids[target_page], f"{name}: {target}"
 
 
 def test_nothing_is_fetched_from_elsewhere(folder: Path, site: dict[str, Element]) -> None:

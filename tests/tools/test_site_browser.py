@@ -143,9 +143,9 @@ def episode(site: Path) -> Path:
 
 
 def pages(site: Path) -> list[Path]:
-    found = sorted([*site.glob("*.html"), *(site / "instructor").glob("*.html")])
-    assert len(found) > 20
-    return found
+    pages_there = sorted([*site.glob("*.html"), *(site / "instructor").glob("*.html")])
+    assert len(pages_there) > 20
+    return pages_there
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -230,21 +230,21 @@ def test_what_scrolls_is_reached_by_the_keyboard_and_has_a_name(
 def test_links_anchors_and_pictures_are_found_and_nothing_is_wrong_on_the_console(
     browser: Browser, site: Path
 ) -> None:
-    found: dict[str, dict[str, Any]] = {}
+    by_page: dict[str, dict[str, Any]] = {}
     for page in pages(site):
         browser.open(page.as_uri())
-        found[page.as_uri().removeprefix("file://")] = browser.js(LINKS)
+        by_page[page.as_uri().removeprefix("file://")] = browser.js(LINKS)
         assert browser.said == [], page.name
-    for name, page_found in found.items():
+    for name, page_found in by_page.items():
         assert page_found["broken"] == []
         assert all(url.startswith(("file:", "data:")) for url in page_found["fetched"]), name
         assert len(page_found["links"]) > 15
         for path, fragment in page_found["links"]:
             copied = "/files/" in path and Path(unquote(path)).is_file()  # of the episodes
-            assert copied or path in found, f"{name}: {path}"
+            assert copied or path in by_page, f"{name}: {path}"
             if copied:
                 continue
-            assert not fragment or fragment in found[path]["ids"], f"{name}: {path}#{fragment}"
+            assert not fragment or fragment in by_page[path]["ids"], f"{name}: {path}#{fragment}"
 
 
 def test_an_error_on_the_console_is_noticed(browser: Browser, site: Path) -> None:
@@ -393,8 +393,8 @@ def test_each_view_searches_its_own_pages(browser: Browser, site: Path) -> None:
     notes = "/instructor-notes.html"
     words = "Before the day"
     assert not any(p.endswith(notes) for p in found_by_search(browser, site / "index.html", words))
-    found = found_by_search(browser, site / "instructor/index.html", words)
-    assert any(path.endswith(f"/instructor{notes}") for path in found)
+    results = found_by_search(browser, site / "instructor/index.html", words)
+    assert any(path.endswith(f"/instructor{notes}") for path in results)
 
 
 def test_the_switch_turns_light_into_dark_diagrams_too_and_the_next_page_keeps_it(

@@ -73,8 +73,8 @@ def torchrun() -> list[str]:
 
 
 def metrics(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
-    return found
+    written: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
+    return written
 
 
 def test_the_environment_holds_that_torch_and_no_client_of_a_cloud(
@@ -97,10 +97,13 @@ def test_one_replica_trains_the_model_of_the_lessons_torch(
     assert (ended.code, ended.err) == (0, "")
     assert "validation:accuracy = " in ended.out
     torch.testing.assert_close(weights(tmp_path / "run"), reference, rtol=0, atol=1e-5)
-    found = metrics(tmp_path / "run")
-    assert found["versions"]["torch"].startswith(f"{version}.") and found["world_size"] == 1
+    written = metrics(tmp_path / "run")
+    assert written["versions"]["torch"].startswith(f"{version}.") and written["world_size"] == 1
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        *("model.pt", "metrics.json", "history.csv", "training.log")
+        "model.pt",
+        "metrics.json",
+        "history.csv",
+        "training.log",
     }
 
 

@@ -65,8 +65,8 @@ def test_xla_trains_the_model_of_the_cpu_and_compiles_its_step_once(
     torch.testing.assert_close(
         weights(tmp_path / "xla"), weights(tmp_path / "cpu"), rtol=0, atol=1e-5
     )
-    found = json.loads((tmp_path / "xla" / "metrics.json").read_text())
-    assert found["device"].startswith("xla")
+    written = json.loads((tmp_path / "xla" / "metrics.json").read_text())
+    assert written["device"].startswith("xla")
     (counting := tmp_path / "counting.py").write_text(COUNTING)
     compiled = []
     for epochs in (10, 20):

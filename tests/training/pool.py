@@ -61,7 +61,7 @@ class Pool:
             answers.append(line.recv())
         for _, problem in answers:
             assert problem is None, problem
-        return [found for found, _ in answers]
+        return [answer for answer, _ in answers]
 
     def _start(self) -> None:
         os.environ.update(LOOPBACK)
@@ -128,10 +128,10 @@ def train_as(
     ends alone would stay open: unlike a process that is lost, this one does not end.)
     """
 
-    def found(_: Mapping[str, str]) -> train_nn.Replica:
+    def find(_: Mapping[str, str]) -> train_nn.Replica:
         return train_nn.Replica(rank, size, meeting_url)
 
-    changes: dict[str, Any] = {"find_replicas": found}
+    changes: dict[str, Any] = {"find_replicas": find}
     if exactly:
         changes["read_table"] = partial(doubled, train_nn.read_table)
     if stop:

@@ -380,8 +380,8 @@ def test_labels_may_be_any_numbers_but_not_missing(tmp_path: Path) -> None:
         read(tmp_path)
     with pytest.raises(ValueError, match=r"0\.npz: y_train has labels other than 0, 1, 2"):
         read(tmp_path, labels=(0, 1, 2))
-    ((_, found),) = read(tmp_path, labels=()).pieces()
-    assert found.max() == 2.5
+    ((_, labels),) = read(tmp_path, labels=()).pieces()
+    assert labels.max() == 2.5
     y[3] = np.nan
     np.savez(tmp_path / "0", X_train=X, y_train=y)
     with pytest.raises(ValueError, match=r"0\.npz: y_train has missing or infinite values; drop"):

@@ -93,8 +93,8 @@ class Amazon:
     def times(self, prefix: str = "") -> dict[str, Any]:
         """When each object below the prefix was written, to the second."""
         listed = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix)
-        found = listed.get("Contents", [])
-        return {item["Key"].removeprefix(prefix): item["LastModified"] for item in found}
+        objects = listed.get("Contents", [])
+        return {item["Key"].removeprefix(prefix): item["LastModified"] for item in objects}
 
     def close(self) -> None:
         self.client.close()
@@ -292,7 +292,10 @@ def test_an_object_that_is_no_archive_is_refused_like_a_file(bucket: Bucket) -> 
 def test_without_credentials_for_google_it_is_said(tmp_path: Path) -> None:
     # In a process of its own: in this one an activated local cloud gives out credentials.
     ended = as_process(
-        *("--train", "gs://bucket/table.npz", "--val", "gs://bucket/table.npz"),
+        "--train",
+        "gs://bucket/table.npz",
+        "--val",
+        "gs://bucket/table.npz",
         GOOGLE_APPLICATION_CREDENTIALS=str(tmp_path / "none.json"),
     )
     assert (ended.code, ended.err.count("\n")) == (2, 1)

@@ -42,24 +42,24 @@ FLAGS = ("--hidden", "16,8", "--batch_size", BATCH, "--learning_rate", RATE, "--
 # ---- the page's changes, and copies that have them -----------------------------------------------
 def blocks_of(section: str) -> list[str]:
     """The page's Python blocks in a section."""
-    found, here = [], ""
+    blocks, here = [], ""
     for block, _ in read_page(PAGE).walk():
         if isinstance(block, Heading):
             here = block.attributes.id or here
         if isinstance(block, Code) and block.language == "python" and here == section:
-            found.append(block.text)
-    return found
+            blocks.append(block.text)
+    return blocks
 
 
 def definitions(source: str) -> dict[str, tuple[int, int]]:
     """The first and the last line of each function and constant, by name."""
-    found = {}
+    lines_of = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
-            found[node.name] = node.lineno, node.end_lineno or 0
+            lines_of[node.name] = node.lineno, node.end_lineno or 0
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = node.lineno, node.end_lineno or 0
-    return found
+            lines_of[node.targets[0].id] = node.lineno, node.end_lineno or 0
+    return lines_of
 
 
 def replaced(source: str, block: str) -> str:
@@ -98,12 +98,18 @@ def network(*, inputs: int = 7, outputs: int = 1, batch_norm: bool = False) -> n
     """Two hidden layers."""
     if batch_norm:
         return nn.Sequential(
-            *(nn.Linear(inputs, 16, bias=False), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2)),
-            *(nn.Linear(16, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2)),
+            nn.Linear(inputs, 16, bias=False),
+            nn.BatchNorm1d(16),
+            nn.ReLU(),
+            nn.Dropout(0.2),
+            nn.Linear(16, 8, bias=False),
+            nn.BatchNorm1d(8),
+            nn.ReLU(),
+            nn.Dropout(0.2),
             nn.Linear(8, outputs),
         )
     return nn.Sequential(
-        *(nn.Linear(inputs, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, outputs))
+        nn.Linear(inputs, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, outputs)
     )
 
 
@@ -268,7 +274,8 @@ def train(script: Path, replicas: int, folder: Path, *flags: Any) -> dict[str, A
 EACH_ALONE = [pytest.param(case, 1, id=f"{case.section}-1") for case in CASES]
 EACH_AS_TWO = [
     pytest.param(
-        *(case, 2),
+        case,
+        2,
         id=f"{case.section}-2",
         marks=() if case.section == "dropout" else pytest.mark.slow,
     )
@@ -297,8 +304,8 @@ def test_a_changed_copy_trains_as_a_plain_loop(case: Case, replicas: int, tmp_pa
     assert metrics["accuracy"] == pytest.approx(case.right(outputs, y).float().mean().item())
 
     serving = imported(tmp_path / "serve_nn.py")
-    found = serving.predict_fn(X.tolist(), serving.model_fn(str(tmp_path / "run")))
-    answers = json.loads(serving.output_fn(found)[0])["predictions"]
+    probabilities = serving.predict_fn(X.tolist(), serving.model_fn(str(tmp_path / "run")))
+    answers = json.loads(serving.output_fn(probabilities)[0])["predictions"]
     for answer, wanted in zip(answers, case.answers(outputs), strict=True):
         assert answer == pytest.approx(wanted, abs=1e-5)
 

@@ -52,8 +52,14 @@ def flags_of(
 ) -> tuple[Any, ...]:
     size = -(-rows * batch // 100)
     return (
-        *("--epochs", epochs, "--batch_size", size, "--seed", seed),
-        *("--hidden", ",".join(map(str, hidden))),
+        "--epochs",
+        epochs,
+        "--batch_size",
+        size,
+        "--seed",
+        seed,
+        "--hidden",
+        ",".join(map(str, hidden)),
     )
 
 

@@ -165,9 +165,17 @@ def promises_too_much(path: Path) -> None:
         lambda path: path.symlink_to("/dev/zero"),
     ],
     ids=[
-        *("a bare array", "cut short", "a bit flipped", "another zip", "a promise of 560 TB"),
-        *("an empty file", "a csv table", "a folder", "no file at all"),
-        *("a named pipe", "a link to a device without end"),
+        "a bare array",
+        "cut short",
+        "a bit flipped",
+        "another zip",
+        "a promise of 560 TB",
+        "an empty file",
+        "a csv table",
+        "a folder",
+        "no file at all",
+        "a named pipe",
+        "a link to a device without end",
     ],
 )
 def test_a_file_that_is_no_whole_archive(tmp_path: Path, make: Callable[[Path], Any]) -> None:

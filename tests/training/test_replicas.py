@@ -216,7 +216,13 @@ CHIEF = {"type": "workerpool0", "index": 0}
 @pytest.mark.parametrize(
     "damaged",
     [
-        *("{", "[]", "7", "null", "{}", '{"cluster": {}}', '{"cluster": {}, "task": {}}'),
+        "{",
+        "[]",
+        "7",
+        "null",
+        "{}",
+        '{"cluster": {}}',
+        '{"cluster": {}, "task": {}}',
         spec(POOLS, {"type": "workerpool1", "index": 2}),
         spec(POOLS, {"type": "workerpool1", "index": -1}),
         spec(POOLS, {"type": "workerpool1"}),

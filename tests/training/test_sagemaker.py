@@ -72,9 +72,9 @@ def test_an_only_host_is_alone_whatever_else_is_set(container: Any) -> None:
 @CONTAINERS
 @pytest.mark.parametrize("hosts", [2, 3])
 def test_each_host_has_its_place_and_they_meet_at_the_first(container: Any, hosts: int) -> None:
-    found = [find_replicas(container(hosts, number)) for number in range(1, hosts + 1)]
-    assert found == [Replica(rank, hosts, "tcp://algo-1:7777") for rank in range(hosts)]
-    assert found == [find_replicas(host(hosts, number)) for number in range(1, hosts + 1)]
+    replicas = [find_replicas(container(hosts, number)) for number in range(1, hosts + 1)]
+    assert replicas == [Replica(rank, hosts, "tcp://algo-1:7777") for rank in range(hosts)]
+    assert replicas == [find_replicas(host(hosts, number)) for number in range(1, hosts + 1)]
 
 
 def test_hosts_are_in_the_order_of_their_names_not_of_their_numbers() -> None:
@@ -85,8 +85,8 @@ def test_hosts_are_in_the_order_of_their_names_not_of_their_numbers() -> None:
 
 @CONTAINERS
 def test_the_container_says_where_they_meet(container: Any) -> None:
-    found = find_replicas(container(2, 2, address="10.0.7.1", port=23456))
-    assert found == Replica(1, 2, "tcp://10.0.7.1:23456")
+    replica = find_replicas(container(2, 2, address="10.0.7.1", port=23456))
+    assert replica == Replica(1, 2, "tcp://10.0.7.1:23456")
 
 
 def test_what_version_3_says_goes_before_what_a_container_says_to_version_2() -> None:
@@ -98,11 +98,11 @@ def test_what_version_3_says_goes_before_what_a_container_says_to_version_2() ->
 def test_torchrun_counts_processes_and_so_goes_before_sagemaker(container: Any) -> None:
     inside_torchrun = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
     inside_torchrun |= {"MASTER_ADDR": "algo-1", "MASTER_PORT": "7777", "TORCHELASTIC_RUN_ID": "x"}
-    found = Replica(3, 4, "env://")
-    assert find_replicas(container(2, 2) | inside_torchrun) == found
-    assert find_replicas(container(1, 1) | inside_torchrun) == found
+    replica = Replica(3, 4, "env://")
+    assert find_replicas(container(2, 2) | inside_torchrun) == replica
+    assert find_replicas(container(1, 1) | inside_torchrun) == replica
     del inside_torchrun["TORCHELASTIC_RUN_ID"]  # another launcher of the same kind
-    assert find_replicas(container(2, 2) | inside_torchrun) == found
+    assert find_replicas(container(2, 2) | inside_torchrun) == replica
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_any_variables_give_a_place_or_are_refused(
     given = {"SM_CURRENT_HOST": own, "SM_MASTER_ADDR": address, "MASTER_PORT": port}
     environment = {name: value for name, value in given.items() if value is not None}
     try:
-        found = find_replicas(environment | {"SM_HOSTS": json.dumps(hosts)})
+        replica = find_replicas(environment | {"SM_HOSTS": json.dumps(hosts)})
     except train_nn.Refused as problem:
         assert len(str(problem).splitlines()) == 1
     else:
-        assert 0 <= found.rank < found.size
+        assert 0 <= replica.rank < replica.size
 
 
 def test_a_process_refuses_damaged_hosts() -> None:

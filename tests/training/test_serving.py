@@ -28,7 +28,7 @@ from lesson import preparation
 from testing.request_bodies import BODIES, KINDS
 from tests import served_model
 from tests.served_model import own_predictions
-from tests.training import forked
+from tests.training import fork_start
 from tests.training.support import free_port, train, wait_until
 from training import serve_nn
 
@@ -60,11 +60,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 @contextlib.contextmanager
 def serving(
     *flags: Any, program: Path = PROGRAM, **environment: str
-) -> Iterator[forked.Process | subprocess.Popen[bytes]]:
+) -> Iterator[fork_start.Process | subprocess.Popen[bytes]]:
     """Run the program until its health check is answered, then end it by SIGTERM."""
     variables = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **environment}
     with tempfile.TemporaryFile() as log:
-        process = forked.start([str(program), *map(str, flags)], variables, log)
+        process = fork_start.start([str(program), *map(str, flags)], variables, log)
         try:
             wait_until(lambda: b"serve_nn.py: listening on " in os.pread(log.fileno(), 1000, 0))
             yield process
@@ -137,8 +137,8 @@ def test_sagemakers_routes_take_rows_and_passengers_as_json_lines_and_csv(
     lines = "".join(f"{json.dumps(each)}\n" for each in PASSENGERS)
     kinds = {"content_type": "application/jsonlines", "accept": "application/jsonlines"}
     answer = ask(port, "POST", "/invocations", lines, **kinds)
-    found = [json.loads(line)["probability"] for line in answer.body.splitlines()]
-    assert found == pytest.approx(trained.expected, abs=1e-6)
+    probabilities = [json.loads(line)["probability"] for line in answer.body.splitlines()]
+    assert probabilities == pytest.approx(trained.expected, abs=1e-6)
     prepared = "\n".join(",".join(map(str, row)) for row in rows)
     raw = "1,female,38,1,0,71.3,C\n3,male,,0,0,7.9,S\n2,male,,,,,\n"
     for table in (prepared, raw):
@@ -146,8 +146,8 @@ def test_sagemakers_routes_take_rows_and_passengers_as_json_lines_and_csv(
             port, "POST", "/invocations", table, content_type="text/csv", accept="text/csv"
         )
         assert answer.kind == "text/csv"
-        found = [float(line.split(",")[0]) for line in answer.body.splitlines()]
-        assert found == pytest.approx(trained.expected, abs=1e-6)
+        probabilities = [float(line.split(",")[0]) for line in answer.body.splitlines()]
+        assert probabilities == pytest.approx(trained.expected, abs=1e-6)
 
 
 def test_each_bad_instance_is_named_with_its_reason(port: int) -> None:
@@ -237,10 +237,10 @@ def test_requests_that_arrive_together_are_computed_together(trained: Trained) -
         held.going.set()
         return [await each for each in (first, *others)]
 
-    found = asyncio.run(run())
+    batches = asyncio.run(run())
     assert held.sizes == [1, 5]
     one, two, three = trained.expected
-    for mine, expected in zip(found, ([one], [one, two], [two, three], [three]), strict=True):
+    for mine, expected in zip(batches, ([one], [one, two], [two, three], [three]), strict=True):
         assert mine == pytest.approx(expected, abs=1e-6)
 
 
@@ -357,6 +357,6 @@ def test_it_is_the_program_of_a_sagemaker_archive(trained: Trained) -> None:
     model = serve_nn.model_fn(str(trained.folder))
     instances = serve_nn.input_fn(json.dumps(PASSENGERS), "application/json")
     body, kind = serve_nn.output_fn(serve_nn.predict_fn(instances, model), "application/json")
-    found = [each["probability"] for each in json.loads(body)["predictions"]]
-    assert (kind, found) == ("application/json", pytest.approx(trained.expected, abs=1e-6))
-    assert not any(map(math.isnan, found))
+    probabilities = [each["probability"] for each in json.loads(body)["predictions"]]
+    assert (kind, probabilities) == ("application/json", pytest.approx(trained.expected, abs=1e-6))
+    assert not any(map(math.isnan, probabilities))

@@ -28,22 +28,29 @@ def two_layers() -> nn.Sequential:
 
 def three_layers() -> nn.Sequential:
     """The last layer has no partner."""
-    return nn.Sequential(
-        *(nn.Linear(7, 12), nn.ReLU(), nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 1))
-    )
+    return nn.Sequential(nn.Linear(7, 12), nn.ReLU(), nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 1))
 
 
 def four_layers() -> nn.Sequential:
     return nn.Sequential(
-        *(nn.Linear(7, 6), nn.Tanh(), nn.Linear(6, 5), nn.ReLU(inplace=True)),
-        *(nn.Linear(5, 12), nn.GELU(), nn.Linear(12, 1)),
+        nn.Linear(7, 6),
+        nn.Tanh(),
+        nn.Linear(6, 5),
+        nn.ReLU(inplace=True),
+        nn.Linear(5, 12),
+        nn.GELU(),
+        nn.Linear(12, 1),
     )
 
 
 def without_biases() -> nn.Sequential:
     model = nn.Sequential(
-        *(nn.Linear(7, 6, bias=False), nn.ReLU(), nn.Linear(6, 6, bias=False), nn.ReLU()),
-        *(nn.Linear(6, 6), nn.Linear(6, 1)),
+        nn.Linear(7, 6, bias=False),
+        nn.ReLU(),
+        nn.Linear(6, 6, bias=False),
+        nn.ReLU(),
+        nn.Linear(6, 6),
+        nn.Linear(6, 1),
     )
     model[2].requires_grad_(False)
     return model
@@ -51,8 +58,14 @@ def without_biases() -> nn.Sequential:
 
 def with_dropout_and_batch_normalisation() -> nn.Sequential:
     return nn.Sequential(
-        *(nn.Linear(7, 12), nn.ReLU(), nn.Dropout(0.5), nn.Linear(12, 6)),
-        *(nn.BatchNorm1d(6), nn.ReLU(), nn.Dropout(0.3), nn.Linear(6, 1)),
+        nn.Linear(7, 12),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(12, 6),
+        nn.BatchNorm1d(6),
+        nn.ReLU(),
+        nn.Dropout(0.3),
+        nn.Linear(6, 1),
     )
 
 
@@ -134,24 +147,24 @@ def as_replicas(size: int, folder: Path, work: Work, *arguments: Any) -> list[di
 
 # ---- the same network ---------------------------------------------------------------------------
 def train_shared(rank: int, size: int, networks: list[Build]) -> dict[str, Any]:
-    found = {}
+    weights = {}
     for network in networks:
         model = shared_layers.share(build(network), rank, size)
         before = outputs_of(model)
         optimizer = optimizer_of(model)
         train(model, optimizer, range(20))
-        found[network.__name__] = {
+        weights[network.__name__] = {
             "before": before,
             "after": outputs_of(model),
             "weights": shared_layers.whole(model, model.state_dict()),
             "optimizer": shared_layers.whole_optimizer(model, optimizer.state_dict()),
         }
-    return found
+    return weights
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_replicas_that_share_layers_train_the_network_of_one(size: int, tmp_path: Path) -> None:
-    found = as_replicas(size, tmp_path, train_shared, NETWORKS)
+    weights = as_replicas(size, tmp_path, train_shared, NETWORKS)
     for network in NETWORKS:
         model = build(network)
         before = outputs_of(model)
@@ -164,12 +177,12 @@ def test_replicas_that_share_layers_train_the_network_of_one(size: int, tmp_path
             "optimizer": optimizer.state_dict(),
         }
         del expected["optimizer"]["param_groups"]
-        for each in found:
+        for each in weights:
             shared = each[network.__name__]
             del shared["optimizer"]["param_groups"]
             torch.testing.assert_close(shared, expected, rtol=0, atol=1e-9)
             # What is not shared must not drift apart: it has the same bits.
-            first = found[0][network.__name__]["weights"]
+            first = weights[0][network.__name__]["weights"]
             torch.testing.assert_close(shared["weights"], first, rtol=0, atol=0)
 
 
@@ -194,8 +207,13 @@ def test_in_float32_torchs_own_optimizer_trains_the_network_of_one_too(tmp_path:
 
 def wide() -> nn.Sequential:
     return nn.Sequential(
-        *(nn.Linear(7, 60), nn.ReLU(), nn.Linear(60, 60), nn.ReLU()),
-        *(nn.Linear(60, 60), nn.ReLU(), nn.Linear(60, 1)),
+        nn.Linear(7, 60),
+        nn.ReLU(),
+        nn.Linear(60, 60),
+        nn.ReLU(),
+        nn.Linear(60, 60),
+        nn.ReLU(),
+        nn.Linear(60, 1),
     )
 
 

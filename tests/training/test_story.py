@@ -28,22 +28,36 @@ STORY = [
 ]
 # What reaches a file, a bucket or another replica, and the words of the plumbing.
 REACHES_OUT = {
-    *("open", "Path", "io", "zipfile", "tempfile", "socket", "storage", "boto3", "SummaryWriter"),
-    *("dist", "save", "load", "write_bytes", "read_bytes", "torch_xla", "importlib"),
+    "open",
+    "Path",
+    "io",
+    "zipfile",
+    "tempfile",
+    "socket",
+    "storage",
+    "boto3",
+    "SummaryWriter",
+    "dist",
+    "save",
+    "load",
+    "write_bytes",
+    "read_bytes",
+    "torch_xla",
+    "importlib",
 }
 
 
 def names_in(function: ast.FunctionDef) -> set[str]:
     """The names and attributes that a function uses."""
-    found = set()
+    names = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            names.add(node.id)
         if isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            names.add(node.attr)
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.add("import")
-    return found
+            names.add("import")
+    return names
 
 
 def test_the_story_comes_first_in_the_order_in_which_a_teacher_explains_it() -> None:

@@ -21,9 +21,9 @@ from training import train_nn
 
 def read(folder: Path) -> Any:
     """What TensorBoard shows of a run."""
-    found = EventAccumulator(str(folder), size_guidance={"scalars": 0})
-    found.Reload()
-    return found
+    accumulator = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    accumulator.Reload()
+    return accumulator
 
 
 def history_of(run: Path) -> list[dict[str, str]]:

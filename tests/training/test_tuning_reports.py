@@ -37,8 +37,8 @@ def tuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
 
 
 def written(folder: Path) -> dict[str, float]:
-    found: dict[str, float] = json.loads((folder / "metrics.json").read_text())
-    return found
+    metrics: dict[str, float] = json.loads((folder / "metrics.json").read_text())
+    return metrics
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 10, 47, 500])

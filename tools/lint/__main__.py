@@ -43,12 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"there is no page or folder {missing[0]}; check its name", file=sys.stderr)
         return 2
     results = [lint(path) for path in options.paths]
-    if not any(count or found for count, found in results):
+    if not any(count or wrong for count, wrong in results):
         print(
             f"{options.paths[0]} holds no pages; name a page or a folder of them", file=sys.stderr
         )
         return 2
-    pages, findings = sum(count for count, _ in results), [f for _, found in results for f in found]
+    pages, findings = sum(count for count, _ in results), [f for _, wrong in results for f in wrong]
     print("\n".join(map(str, findings)) or f"{pages} page{'s' * (pages != 1)}, no errors")
     return 1 if findings else 0
 

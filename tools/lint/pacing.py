@@ -80,13 +80,13 @@ def _names(cell: Code, how: type[ast.expr_context]) -> set[str]:
         nodes = list(ast.walk(ast.parse("\n".join(plain))))
     except SyntaxError:  # of a command that continues in the next line
         return set()
-    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, how)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, how)}
     if how is ast.Store:
         for node in nodes:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found.add(node.name)
+                names.add(node.name)
             elif isinstance(node, ast.alias):
-                found.add((node.asname or node.name).partition(".")[0])
+                names.add((node.asname or node.name).partition(".")[0])
             elif isinstance(node, ast.arg):
-                found.add(node.arg)
-    return found
+                names.add(node.arg)
+    return names

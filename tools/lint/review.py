@@ -44,13 +44,11 @@ def exercise_exists(doc: Doc) -> Found:
 def exercise_often(doc: Doc) -> Found:
     """Require in the core an exercise or a discussion for each begun 15 minutes of teaching."""
     teaching = (doc.page.front_matter or {}).get("teaching")
-    found = len(_exercises(doc, *EXERCISES))
+    exercises = len(_exercises(doc, *EXERCISES))
     wanted = -(-teaching // MINUTES_BETWEEN_EXERCISES) if type(teaching) is int else 0
-    if 0 < found < wanted:
-        yield (
-            1,
-            f"{teaching} minutes of teaching call for {wanted} exercises, not {found}; add some",
-        )
+    if 0 < exercises < wanted:
+        call_for = f"{teaching} minutes of teaching call for {wanted} exercises"
+        yield 1, f"{call_for}, not {exercises}; add some"
 
 
 @episode_rule("exercise-gap")

@@ -31,8 +31,8 @@ def headings(doc: Doc) -> list[Heading]:
 def divs(doc: Doc, *classes: str) -> list[tuple[Div, tuple[Div, ...]]]:
     """Return the divs of a page with one of these classes, each with the divs around it."""
     wanted = set(classes)
-    found = doc.page.walk()
-    return [(b, around) for b, around in found if isinstance(b, Div) and wanted & set(b.classes)]
+    walked = doc.page.walk()
+    return [(b, around) for b, around in walked if isinstance(b, Div) and wanted & set(b.classes)]
 
 
 def _find_recorded(doc: Doc, kind: str) -> Found:
@@ -99,8 +99,8 @@ def heading_level_one(doc: Doc) -> Found:
 @page_rule("heading-jump")
 def heading_jump(doc: Doc) -> Found:
     """Require that levels go down one at a time."""
-    found = headings(doc)
-    for above, heading in pairwise(found):
+    all_headings = headings(doc)
+    for above, heading in pairwise(all_headings):
         if heading.level > above.level + 1:
             wanted = "#" * (above.level + 1)
             yield heading.line, f"level {heading.level} follows level {above.level}; use `{wanted}`"
@@ -168,13 +168,13 @@ def div_class(doc: Doc) -> Found:
 def div_required(doc: Doc) -> Found:
     """Require that an episode has exactly one each of questions, objectives and keypoints."""
     for name in FRAME:
-        found = divs(doc, name)
-        if not found:
+        of_kind = divs(doc, name)
+        if not of_kind:
             yield 1, f"the episode has no `{name}`; add a div with a list"
-        for div, _ in found[1:]:
+        for div, _ in of_kind[1:]:
             yield (
                 div.line,
-                f"this is a second `{name}`; join it with the one on line {found[0][0].line}",
+                f"this is a second `{name}`; join it with the one on line {of_kind[0][0].line}",
             )
 
 

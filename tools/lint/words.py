@@ -127,8 +127,8 @@ def _texts(doc: Doc) -> Iterator[tuple[int, str]]:
 def _find(doc: Doc, pattern: re.Pattern[str]) -> Found:
     """Yield where a page's words match a pattern."""
     for first, text in _texts(doc):
-        for found in pattern.finditer(text):
-            yield first + text.count("\n", 0, found.start()), " ".join(found[0].split())
+        for match in pattern.finditer(text):
+            yield first + text.count("\n", 0, match.start()), " ".join(match[0].split())
 
 
 def _own_words(doc: Doc) -> Found:
@@ -156,9 +156,9 @@ def word_plain(doc: Doc) -> Found:
     """Require words that people say, and that the services' documentation uses."""
     for first, text in _own_words(doc):
         for pattern, better in BETTER.items():
-            for found in pattern.finditer(text):
-                line = first + text.count("\n", 0, found.start())
-                yield line, f"“{' '.join(found[0].split())}”; write: {better}"
+            for match in pattern.finditer(text):
+                line = first + text.count("\n", 0, match.start())
+                yield line, f"“{' '.join(match[0].split())}”; write: {better}"
 
 
 @page_rule("word-subject")
@@ -168,17 +168,17 @@ def word_subject(doc: Doc) -> Found:
     The subject comes first, and is a noun.
     """
     for first, text in _own_words(doc):
-        for found in SENTENCE.finditer(text):
-            if found["end"] != "?":
-                line = first + text.count("\n", 0, found.start("word"))
-                yield line, f"a statement begins with “{found['word']}”; begin with its subject"
+        for match in SENTENCE.finditer(text):
+            if match["end"] != "?":
+                line = first + text.count("\n", 0, match.start("word"))
+                yield line, f"a statement begins with “{match['word']}”; begin with its subject"
 
 
 @page_rule("word-contraction")
 def word_contraction(doc: Doc) -> Found:
     """Require that a page has few contractions."""
-    found = list(_find(doc, CONTRACTION))
-    if len(found) > CONTRACTIONS_ALLOWED:
-        limit = f"a page has at most {CONTRACTIONS_ALLOWED}, this one {len(found)}"
-        for line, word in found:
+    contractions = list(_find(doc, CONTRACTION))
+    if len(contractions) > CONTRACTIONS_ALLOWED:
+        limit = f"a page has at most {CONTRACTIONS_ALLOWED}, this one {len(contractions)}"
+        for line, word in contractions:
             yield line, f"“{word}” is a contraction ({limit}); write it out"

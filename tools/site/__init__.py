@@ -2,7 +2,7 @@
 
 Sphinx builds them, with the theme Furo. It is fed with what the scanner reads, so that the site
 shows a page as the lint and the notebooks understand it: `plan` says which pages there are, `page`
-(with `prose` and `targets`) turns a scanned page into Sphinx's nodes, `gathered` makes what is
+(with `prose` and `targets`) turns a scanned page into Sphinx's nodes, `overviews` makes what is
 collected from all episodes, `book` hands each page to Sphinx, and `build` runs it. `theme/` holds
 what the lesson adds to Furo.
 """

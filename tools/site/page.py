@@ -95,9 +95,9 @@ class PageNodes:
         kind = next((name for name in div.classes if name in TITLES), "callout")
         box: nodes.Element
         if first and kind not in _FOLDED:
-            box = section(self.names[first.line], _titled(kind, first.text))
+            box = section(self.names[first.line], _make_title(kind, first.text))
         else:
-            title = _titled(kind, first.text) if first else TITLES[kind]
+            title = _make_title(kind, first.text) if first else TITLES[kind]
             box = admonition(title, folded=kind in _FOLDED)
             if first:
                 box["ids"].append(self.names[first.line])
@@ -110,15 +110,15 @@ class PageNodes:
 
     def _tabs(self, div: Div) -> list[nodes.Element]:
         """Return tabs as folded boxes, one below the other: they need no script."""
-        found: list[nodes.Element] = []
+        boxes: list[nodes.Element] = []
         for block in div.children:
             if isinstance(block, Heading):
-                found.append(admonition(block.text, folded=True))
-                found[-1]["ids"].append(self.names[block.line])
-                found[-1]["classes"] += ["box", "tab"]
-            elif found:
-                self.fill(found[-1], [block])
-        return found
+                boxes.append(admonition(block.text, folded=True))
+                boxes[-1]["ids"].append(self.names[block.line])
+                boxes[-1]["classes"] += ["box", "tab"]
+            elif boxes:
+                self.fill(boxes[-1], [block])
+        return boxes
 
 
 def first_heading(div: Div) -> tuple[Heading | None, list[Block]]:
@@ -128,7 +128,7 @@ def first_heading(div: Div) -> tuple[Heading | None, list[Block]]:
     return None, div.children
 
 
-def _titled(kind: str, text: str) -> str:
+def _make_title(kind: str, text: str) -> str:
     """Return a box's title: it begins with the kind's name, such as “Exercise: …”."""
     named = plain(text).casefold().startswith(TITLES[kind].casefold())
     return text if named else f"{TITLES[kind]}: {text}"

@@ -129,8 +129,8 @@ class Plan:
                     f"{folder}: `{name}` cannot be the name of a page; use letters, digits, "
                     "- and _, and .md at the end, as in 01-start.md"
                 )
-        found = names if self.config.get(folder) else sorted(names)
-        return [self.root / folder / name for name in found]
+        listed = names if self.config.get(folder) else sorted(names)
+        return [self.root / folder / name for name in listed]
 
     def _entry(self, path: Path, part: str) -> Entry:
         front = self.page(path).front_matter or {}
@@ -150,7 +150,7 @@ class Plan:
                 parts += self._groups_of_episodes()
             else:
                 parts.append((part, [entry for entry in entries if entry.part == part]))
-        return [(part, found) for part, found in parts if found]
+        return [(part, pages) for part, pages in parts if pages]
 
     def _groups_of_episodes(self) -> list[tuple[str, list[Entry]]]:
         by_name = {entry.path.stem: entry for entry in self.episodes if entry.path}
@@ -177,8 +177,8 @@ class Plan:
         return before, after
 
     def _way(self, step: Step) -> Way:
-        found = next(each for each in self.episodes if each.file == f"{step.episode}.html")
-        return Way(found, step.day)
+        entry = next(each for each in self.episodes if each.file == f"{step.episode}.html")
+        return Way(entry, step.day)
 
     def _row(self, instructor: bool) -> list[Entry]:
         """Return the pages of one view, the episodes in the order of their groups."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trainer.rides import Refused
+from trainer.rides import BadRides
 
 
 class Replica(NamedTuple):
@@ -34,7 +34,7 @@ def find_replica(env: Mapping[str, str]) -> Replica:
     pools, task = spec["cluster"], (spec["task"]["type"], spec["task"]["index"])
     members = [(pool, index) for pool in sorted(pools) for index in range(len(pools[pool]))]
     if task not in members or not set(pools) <= {"workerpool0", "workerpool1"}:
-        raise Refused(
+        raise BadRides(
             f"the job has the pools {', '.join(sorted(pools))}: give it a chief (workerpool0) and, "
             "if you like, workers (workerpool1)"
         )
@@ -47,7 +47,7 @@ def shares(rides: int, batch_size: int, replica: Replica, seed: int = 0) -> Iter
     The rides are shuffled anew, in the same order on all replicas, whenever all were used.
     """
     if batch_size % replica.size:
-        raise Refused(
+        raise BadRides(
             f"--batch_size {batch_size}: {replica.size} replicas cannot share it evenly; "
             f"make it a multiple of {replica.size}"
         )
@@ -157,5 +157,5 @@ def join(replica: Replica) -> Group:
 
     backends: dict[str, type[Together]] = {"torch": OnTorch, "tensorflow": OnTensorFlow}
     if (name := keras.backend.backend()) not in backends:
-        raise Refused(f"KERAS_BACKEND={name}: several replicas need {' or '.join(backends)}")
+        raise BadRides(f"KERAS_BACKEND={name}: several replicas need {' or '.join(backends)}")
     return backends[name](replica)

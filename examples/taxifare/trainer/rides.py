@@ -26,7 +26,7 @@ COLUMNS = (
 FEATURES = (*COLUMNS[2:7], "weekday", "hour")
 
 
-class Refused(Exception):
+class BadRides(Exception):
     """An input cannot be used; the message says what, where and what to do."""
 
 
@@ -44,7 +44,7 @@ def read(patterns: Sequence[str]) -> Rides:
     """
     shards = {name: text for pattern in patterns for name, text in sorted(_find(pattern).items())}
     if not shards:
-        raise Refused(f"{' '.join(patterns)}: no file has such a name; check it")
+        raise BadRides(f"{' '.join(patterns)}: no file has such a name; check it")
     return _arrays(pd.concat([_table(name, content) for name, content in shards.items()]))
 
 
@@ -68,17 +68,17 @@ def _table(name: str, content: bytes) -> pd.DataFrame:
     try:
         table = pd.read_csv(io.BytesIO(content), header=None)
     except ValueError as problem:  # pandas' own errors are ValueErrors
-        raise Refused(f"{name}: {problem}; give CSV files of rides") from None
+        raise BadRides(f"{name}: {problem}; give CSV files of rides") from None
     if len(table.columns) != len(COLUMNS):
-        raise Refused(f"{name}: {len(table.columns)} columns; a ride has {', '.join(COLUMNS)}")
+        raise BadRides(f"{name}: {len(table.columns)} columns; a ride has {', '.join(COLUMNS)}")
     table.columns = pd.Index(COLUMNS)
     try:
         table["pickup_datetime"] = pd.to_datetime(table["pickup_datetime"], utc=True)
         numbers = table[[*COLUMNS[2:7], "fare_amount"]].astype(np.float32)
     except ValueError as problem:
-        raise Refused(f"{name}: {problem}; the files have no header") from None
+        raise BadRides(f"{name}: {problem}; the files have no header") from None
     if not np.isfinite(numbers).all(axis=None) or table["pickup_datetime"].isna().any():
-        raise Refused(f"{name}: values are missing; fill them in, or drop these rides")
+        raise BadRides(f"{name}: values are missing; fill them in, or drop these rides")
     return table
 
 

@@ -20,8 +20,8 @@ def choose_backend() -> None:
     """Set what Keras and its backend read when they are imported, unless it is set."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # steps this small are faster on one thread
     if "KERAS_BACKEND" not in os.environ:  # its default, TensorFlow, may not be installed
-        found = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
-        os.environ["KERAS_BACKEND"] = found[0] if found else "tensorflow"
+        backends = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
+        os.environ["KERAS_BACKEND"] = backends[0] if backends else "tensorflow"
 
 
 def whole(text: str) -> int:
@@ -86,7 +86,7 @@ def main() -> None:
         report = report_to_tuning if chief else lambda rmse, number: None
         began = time.perf_counter()
         network, metrics = model.train(train, valid, replica, group, flags, report)
-    except rides.Refused as problem:
+    except rides.BadRides as problem:
         print(f"trainer.task: {problem}", file=sys.stderr)
         sys.exit(2)
     about = {"rank": replica.rank, "replicas": replica.size, "backend": os.environ["KERAS_BACKEND"]}

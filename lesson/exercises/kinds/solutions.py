@@ -21,14 +21,14 @@ def solution_of(exercise: object) -> str:
     Raises LessonError if the page is not there.
     """
     module, name = _name_of(exercise)
-    found = sorted((ROOT / "episodes").glob(f"[0-9]*-{module.replace('_', '-')}.md"))
-    if not found:
+    pages = sorted((ROOT / "episodes").glob(f"[0-9]*-{module.replace('_', '-')}.md"))
+    if not pages:
         raise LessonError(
             f"the page of {module} is not in {ROOT / 'episodes'}; the lesson's repository has it"
         )
-    text = found[0].read_text(encoding="utf-8")
+    text = pages[0].read_text(encoding="utf-8")
     asked = re.search(rf"^exercises\.{name}\.check\(", text, re.MULTILINE)
-    assert asked, f"{found[0].name} has no cell for {name}"
+    assert asked, f"{pages[0].name} has no cell for {name}"
     solution = _first_solution(text[asked.start() :].splitlines())
     parts = BLOCK.split(solution)  # every second one is code
     return "".join(LINK.sub(r"\1", part) if at % 2 == 0 else part for at, part in enumerate(parts))

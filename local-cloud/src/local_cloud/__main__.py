@@ -71,13 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(_console(home, " ".join(words)))
         return 0
     if command == "env":
-        found = control.status(home)
-        if found.url is None:
-            why = str(found) if found.silent else "it is not running; `python -m local_cloud start`"
+        server = control.status(home)
+        if server.url is None:
+            why = (
+                str(server) if server.silent else "it is not running; `python -m local_cloud start`"
+            )
             print(f"local_cloud: {why}", file=sys.stderr)
             return 1
-        write_configuration(home, found.port, os.environ.get("GOOGLE_CLOUD_PROJECT") or PROJECT)
-        print(export_lines(found))
+        write_configuration(home, server.port, os.environ.get("GOOGLE_CLOUD_PROJECT") or PROJECT)
+        print(export_lines(server))
         return 0
     if command == "rehearse":
         listed = words == ["list"]

@@ -11,7 +11,7 @@ LIBRARIES = {
 }
 
 
-def missing(name: str) -> str:
+def explain_missing(name: str) -> str:
     """Return what an extra lacks, and how to install it; "" if nothing is missing."""
     absent = [library for library in LIBRARIES[name] if find_spec(library) is None]
     if not absent:

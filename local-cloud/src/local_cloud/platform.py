@@ -125,7 +125,7 @@ class Platform:
         )
 
     def require_understood(self) -> None:
-        """Raise Damaged for a bucket, job, study or deployment whose record makes no sense.
+        """Raise DamagedStore for a bucket, job, study or deployment whose record makes no sense.
 
         It is called before anything runs: a job that was begun and cut off again would be lost.
         """
@@ -137,7 +137,7 @@ class Platform:
             (self.records, "study", lambda document: Study.of(document, ())),
         ):
             for name, document in records.list(kind):
-                with records.understood(kind, name):
+                with records.name_record_in_errors(kind, name):
                     make(document)
 
     async def start(self, services: Sequence[Service]) -> None:
@@ -152,19 +152,19 @@ class Platform:
             runner.start()
             self.runners.append(runner)
 
-    def running(self) -> dict[str, int]:
+    def count_running(self) -> dict[str, int]:
         """Return what an end of the server would cut off or hold up: by kind, how many.
 
         A notebook instance is not among them: it is a record, and no process.
         """
         deployed = self.serving.deployments()
-        found = {
+        counts = {
             "jobs": sum(not job.state.ended for job in self.engine.jobs()),
             "studies": sum(not study.state.ended for study in self.studies.all()),
             "deployed models": sum(one.state is not ServingState.FAILED for one in deployed),
             **{kind: count() for kind, count in self.counts.items()},
         }
-        return {kind: count for kind, count in found.items() if count}
+        return {kind: count for kind, count in counts.items() if count}
 
     async def close(self) -> None:
         """Stop what runs, then close the records."""
@@ -193,7 +193,7 @@ def _paths_below(folders: Sequence[Path], environment: Mapping[str, str]) -> lis
 
 
 def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) -> None:
-    """Raise Damaged if there is no record at all, but something that records must tell of.
+    """Raise DamagedStore if there is no record at all, but something that records must tell of.
 
     A bucket's folder alone says nothing: that of a bucket that was deleted stays if there is
     something in it that is not an object, or if the server was killed before it was removed.
@@ -201,9 +201,9 @@ def _require_records_of(folder: Path, kinds: Sequence[str], records: Records) ->
     if not records.is_empty():
         return
     for kind in kinds:
-        for found in sorted((folder / kind).glob("[!.]*")):
+        for path in sorted((folder / kind).glob("[!.]*")):
             is_bucket = kind.endswith("buckets")
-            first = next(Walk(found) if is_bucket else found.glob("*"), None)
+            first = next(Walk(path) if is_bucket else path.glob("*"), None)
             if first is not None:
-                why = f"it holds no record, but there is {found.relative_to(folder)}"
+                why = f"it holds no record, but there is {path.relative_to(folder)}"
                 raise damage_error(records.path, why)

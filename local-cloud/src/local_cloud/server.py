@@ -44,7 +44,7 @@ from local_cloud.http.connections import Connection, JobConnection
 from local_cloud.http.fallback_errors import handlers
 from local_cloud.http.guard import Guard
 from local_cloud.http.log_limit import spare
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.platform import Platform
 from local_cloud.source import Source
 from local_cloud.store import trees
@@ -169,7 +169,7 @@ class LocalCloud:
         server, loop = self.door.server, asyncio.get_running_loop()
         assert server
         end = loop.time() + PATIENCE
-        while running := self._running(server):
+        while running := self._count_running(server):
             if [*running] != ["requests"] or loop.time() > end:
                 return JSONResponse({"running": running})
             await asyncio.sleep(0.02)
@@ -177,10 +177,10 @@ class LocalCloud:
         server.make_way()
         return JSONResponse({"running": {}})
 
-    def _running(self, server: Server) -> dict[str, int]:
+    def _count_running(self, server: Server) -> dict[str, int]:
         """Return what runs, with the requests that are being answered beside this one."""
         others = len(server.server_state.tasks) - 1
-        return self._platform.running() | ({"requests": others} if others else {})
+        return self._platform.count_running() | ({"requests": others} if others else {})
 
     async def _console_link(self, request: Request) -> JSONResponse:
         """Return a code that signs a browser in once: the caller knows the secret.

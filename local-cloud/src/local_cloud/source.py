@@ -38,7 +38,7 @@ class Source:
 
 def _look(folder: Path) -> Look:
     """Return the files in a folder; those that Python compiles and editors hide are left out."""
-    found: Look = {}
+    files: Look = {}
     waiting = [os.fspath(folder)]
     while waiting:
         with contextlib.suppress(FileNotFoundError), os.scandir(waiting.pop()) as entries:
@@ -50,5 +50,5 @@ def _look(folder: Path) -> Look:
                     continue
                 with contextlib.suppress(FileNotFoundError):  # an update removes it now
                     facts = entry.stat()
-                    found[entry.path] = facts.st_size, facts.st_mtime_ns
-    return found
+                    files[entry.path] = facts.st_size, facts.st_mtime_ns
+    return files

@@ -30,11 +30,11 @@ def problem(table: Path, target: str, task: str, **more: str) -> Problem:
 def test_a_search_finds_what_a_line_cannot_say_and_tries_the_line_first(table: Path) -> None:
     told: list[str] = []
     paid = problem(table, "paid", "classification")
-    found = search.search(paid, trials=5, tell=lambda one: told.append(one.model))
+    match = search.search(paid, trials=5, tell=lambda one: told.append(one.model))
     assert told[0] == LINEAR
-    linear = next(one for one in found if one.model == LINEAR)
-    assert found[0].metrics["logLoss"] < linear.metrics["logLoss"] - 3 * linear.errors["logLoss"]
-    assert found[0].metrics["accuracy"] > 0.85
+    linear = next(one for one in match if one.model == LINEAR)
+    assert match[0].metrics["logLoss"] < linear.metrics["logLoss"] - 3 * linear.errors["logLoss"]
+    assert match[0].metrics["accuracy"] > 0.85
 
 
 def test_the_same_seed_finds_the_same(table: Path) -> None:
@@ -49,14 +49,14 @@ def test_the_same_seed_finds_the_same(table: Path) -> None:
 
 def test_the_result_is_never_worse_than_the_linear_model(table: Path) -> None:
     fare = problem(table, "fare", "regression", objective="meanAbsoluteError")
-    found = search.search(fare, trials=3)
-    linear = next(one for one in found if one.model == LINEAR)
-    assert found[0].metrics["meanAbsoluteError"] <= linear.metrics["meanAbsoluteError"]
+    match = search.search(fare, trials=3)
+    linear = next(one for one in match if one.model == LINEAR)
+    assert match[0].metrics["meanAbsoluteError"] <= linear.metrics["meanAbsoluteError"]
 
 
 def test_no_candidate_begins_once_the_time_is_over_but_there_is_one(table: Path) -> None:
-    found = search.search(problem(table, "fare", "regression"), trials=50, seconds=0.0)
-    assert [one.model for one in found] == [LINEAR]
+    match = search.search(problem(table, "fare", "regression"), trials=50, seconds=0.0)
+    assert [one.model for one in match] == [LINEAR]
 
 
 def test_a_column_is_a_number_a_category_or_dropped_with_a_reason(table: Path) -> None:
@@ -124,23 +124,23 @@ def test_real_passengers_are_predicted_at_least_as_well_as_by_a_line(seed: int) 
     folder = Path(os.environ["TITANIC_REAL"])
     rows, tested = (columns.read([folder / f"titanic_{part}.csv"]) for part in ("train", "test"))
     known = Problem.of(rows, "Survived", metrics.CLASSIFICATION, seed=seed)
-    found = search.search(known, trials=30)
-    line = next(one for one in found if one.model == LINEAR)
-    assert found[0].metrics["logLoss"] <= line.metrics["logLoss"]
+    match = search.search(known, trials=30)
+    line = next(one for one in match if one.model == LINEAR)
+    assert match[0].metrics["logLoss"] <= line.metrics["logLoss"]
     truth = known.truth(tested)
     best, linear = (
         metrics.of(known.task, truth, TableModel.of(known, one).predict(tested))
-        for one in (found[0], line)
+        for one in (match[0], line)
     )
     uncertainty = (best["accuracy"] * (1 - best["accuracy"]) / len(truth)) ** 0.5
-    print(f"seed {seed}: {found[0].name}", found[0].metrics, line.metrics, best, linear, sep="\n")
+    print(f"seed {seed}: {match[0].name}", match[0].metrics, line.metrics, best, linear, sep="\n")
     assert best["accuracy"] >= linear["accuracy"] - uncertainty
 
 
 def test_a_candidate_that_takes_too_long_has_no_metrics(table: Path) -> None:
     paid = problem(table, "paid", "classification")
-    found = search.search(paid, trials=2, candidate_seconds=1e-9)
-    assert [one.metrics for one in found] == [{}, {}]
+    match = search.search(paid, trials=2, candidate_seconds=1e-9)
+    assert [one.metrics for one in match] == [{}, {}]
 
 
 def test_only_the_models_that_are_named_are_tried(table: Path) -> None:

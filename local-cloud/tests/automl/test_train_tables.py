@@ -25,13 +25,13 @@ def test_it_writes_a_model_its_evaluation_the_candidates_and_statistics(
 ) -> None:
     output = run(tmp_path, "--target", "fare", "--task", "regression")
     assert "96 rows" not in capsys.readouterr().out.splitlines()[0]  # validation trains, too
-    found = {path.stem: json.loads(path.read_text()) for path in output.glob("*.json")}
-    assert found["evaluation"]["rSquared"] > 0.5
-    importance = found["evaluation"]["importance"]
+    written = {path.stem: json.loads(path.read_text()) for path in output.glob("*.json")}
+    assert written["evaluation"]["rSquared"] > 0.5
+    importance = written["evaluation"]["importance"]
     assert importance["distance"] > importance["district"] > importance["hour"]
-    assert [one["name"] for one in found["candidates"]] == ["001 linear"]
-    assert found["statistics"]["rows"] == 120
-    columns = found["statistics"]["columns"]
+    assert [one["name"] for one in written["candidates"]] == ["001 linear"]
+    assert written["statistics"]["rows"] == 120
+    columns = written["statistics"]["columns"]
     assert columns["distance"]["missing"] == 11 and columns["distance"]["type"] == "number"
     assert [columns[name]["type"] for name in ("district", "remark")] == ["category", "text"]
     assert TableModel.load(output / "model").target == "fare"

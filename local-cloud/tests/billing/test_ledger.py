@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from local_cloud.billing import query_records
 from local_cloud.billing.ledger import bill, count_billed_seconds
 from local_cloud.engine.jobs.rental_records import CLOSED, OPEN
-from local_cloud.engine.rental import Machines, Rental, Rented, Span
+from local_cloud.engine.rental import Machines, Rental, RentedResource, Span
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
 from local_cloud.platform import Platform
 
@@ -33,15 +33,19 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
     made.close_records()
 
 
-def on_vertex(kind: str, name: str, machines: Machines, **more: str) -> Rented:
-    return Rented("vertex", kind, f"projects/1/locations/us-central1/{name}", (machines,), **more)
+def on_vertex(kind: str, name: str, machines: Machines, **more: str) -> RentedResource:
+    return RentedResource(
+        "vertex", kind, f"projects/1/locations/us-central1/{name}", (machines,), **more
+    )
 
 
-def on_sagemaker(kind: str, name: str, machines: Machines, **more: str) -> Rented:
-    return Rented("sagemaker", kind, name, (machines,), **more)
+def on_sagemaker(kind: str, name: str, machines: Machines, **more: str) -> RentedResource:
+    return RentedResource("sagemaker", kind, name, (machines,), **more)
 
 
-def write_job(platform: Platform, rented: Rented, *attempts: tuple[float, float | None]) -> None:
+def write_job(
+    platform: Platform, rented: RentedResource, *attempts: tuple[float, float | None]
+) -> None:
     """A job's record as the engine leaves it, with the times of its attempts."""
     name, size = rented.name.rsplit("/", 1)[-1], sum(each.count for each in rented.machines)
     ended = attempts[-1][1]
@@ -53,11 +57,11 @@ def write_job(platform: Platform, rented: Rented, *attempts: tuple[float, float 
     platform.records.put("job", name, {**job.document(), "rented": _as_json(rented)})
 
 
-def _as_json(rented: Rented) -> dict[str, object]:
+def _as_json(rented: RentedResource) -> dict[str, object]:
     return Rental("", rented).document()["rented"]
 
 
-def write_rental(platform: Platform, rented: Rented, *spans: Span) -> None:
+def write_rental(platform: Platform, rented: RentedResource, *spans: Span) -> None:
     rental = Rental(rented.name, rented, spans)
     kind = OPEN if rental.is_running else CLOSED
     platform.records.put(kind, rental.id, rental.document())
@@ -275,7 +279,7 @@ def test_a_job_that_a_killed_server_left_costs_until_its_last_sign_of_life(
 
 # ---- rounding -----------------------------------------------------------------------------------
 def _rental(cloud: str, kind: str, *spans: Span) -> Rental:
-    return Rental("id", Rented(cloud, kind, "name", (Machines("m"),)), spans)
+    return Rental("id", RentedResource(cloud, kind, "name", (Machines("m"),)), spans)
 
 
 SECONDS = st.floats(0.01, 1e6)

@@ -27,8 +27,8 @@ def identity_of(python: Path) -> dict[str, str]:
     done = subprocess.run(
         [python, "-c", PRINT], cwd=CHECKOUT, capture_output=True, text=True, check=True
     )
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    content: dict[str, str] = json.loads(done.stdout)
+    return content
 
 
 def used(home: Home, who: dict[str, Any]) -> Home:

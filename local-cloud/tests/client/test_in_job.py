@@ -77,9 +77,9 @@ def on_sagemaker(code: str) -> list[Any]:
 def printed(folder: Path) -> list[Any]:
     (log,) = folder.glob("*.log")
     text = log.read_text()
-    found = [json.loads(line) for line in text.splitlines() if line.startswith(("[", "{", '"'))]
-    assert found, text
-    return found
+    values = [json.loads(line) for line in text.splitlines() if line.startswith(("[", "{", '"'))]
+    assert values, text
+    return values
 
 
 @pytest.fixture(params=[on_vertex, on_sagemaker])

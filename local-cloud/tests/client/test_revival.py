@@ -30,11 +30,11 @@ def restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revival, "_roots", {})
     pids = iter(range(100))
 
-    def found(home: Home) -> Status:
+    def start(home: Home) -> Status:
         return Status(home, URL, {"pid": next(pids)})
 
-    monkeypatch.setattr(control, "start_again", found)
-    revival.use(found(Home(tmp_path / "home")))
+    monkeypatch.setattr(control, "start_again", start)
+    revival.use(start(Home(tmp_path / "home")))
 
 
 def answers(*outcomes: str | Exception) -> Callable[[], str]:
@@ -129,7 +129,7 @@ def test_who_waits_for_a_silent_port_is_cut_off_and_nobody_else() -> None:
         socket.create_connection(silent.getsockname()) as waiting,
         socket.create_connection(other.getsockname()) as kept,
     ):
-        cutting = threading.Thread(target=in_flight.cut, args=[silent.getsockname()[1]])
+        cutting = threading.Thread(target=in_flight.cut_connections, args=[silent.getsockname()[1]])
         cutting.start()
         assert waiting.recv(1) == b""
         cutting.join()
@@ -139,7 +139,7 @@ def test_who_waits_for_a_silent_port_is_cut_off_and_nobody_else() -> None:
 def test_a_look_at_the_open_files_leaves_none_open() -> None:
     before = len(os.listdir("/dev/fd"))
     with open(__file__):
-        in_flight.cut(1)
+        in_flight.cut_connections(1)
     assert len(os.listdir("/dev/fd")) == before
 
 

@@ -10,7 +10,7 @@ import pytest
 import local_cloud
 from local_cloud.client.control import Status
 from testing.visitor import Visitor
-from tests.console.filled import BUCKET, Filled, fill
+from tests.console.filled_cloud import BUCKET, Filled, fill
 
 
 @pytest.fixture

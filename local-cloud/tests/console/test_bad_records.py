@@ -20,17 +20,38 @@ from google.cloud import bigquery, storage
 
 from local_cloud.client.control import Status
 from testing.visitor import Visitor
-from tests.console import filled as names
-from tests.console.filled import Filled
+from tests.console import filled_cloud as names
+from tests.console.filled_cloud import Filled
 
 OF_VERTEX = (
-    *("customJobs", "hyperparameterTuningJobs", "models", "endpoints", "tensorboards", "datasets"),
-    *("trainingPipelines", "pipelineJobs", "batchPredictionJobs", "schedules", "metadataStores"),
-    *("studies", "metadataStores/default/contexts", "metadataStores/default/artifacts"),
+    "customJobs",
+    "hyperparameterTuningJobs",
+    "models",
+    "endpoints",
+    "tensorboards",
+    "datasets",
+    "trainingPipelines",
+    "pipelineJobs",
+    "batchPredictionJobs",
+    "schedules",
+    "metadataStores",
+    "studies",
+    "metadataStores/default/contexts",
+    "metadataStores/default/artifacts",
 )
 PAGES = (
-    *("", "jobs", "studies", "experiments", "models", "endpoints", "pipelines", "buckets", "bill"),
-    *("datasets", "search?q=titanic", "failures"),
+    "",
+    "jobs",
+    "studies",
+    "experiments",
+    "models",
+    "endpoints",
+    "pipelines",
+    "buckets",
+    "bill",
+    "datasets",
+    "search?q=titanic",
+    "failures",
 )
 
 
@@ -56,12 +77,12 @@ def more(filled: Filled) -> Filled:
 def lists(cloud: Status, more: Filled) -> dict[str, Request]:
     """What lists something: requests to the services, by their path."""
     url, (location, _, board) = cloud.home.url(cloud.port), more.board.partition("/tensorboards/")
-    found = [f"/v1/{location}/{noun}" for noun in OF_VERTEX]
+    paths = [f"/v1/{location}/{noun}" for noun in OF_VERTEX]
     board = board.partition("/")[0]
-    found += [f"/v1/{location}/tensorboards/{board}/experiments", f"/v1/{more.board}/runs"]
-    found += ["/bill", "/status", "/bigquery/v2/projects/filled/jobs"]
-    found += ["/storage/v1/b?project=filled", f"/storage/v1/b/{names.BUCKET}/o"]
-    asked = {path: Request(f"{url}{path}") for path in found}
+    paths += [f"/v1/{location}/tensorboards/{board}/experiments", f"/v1/{more.board}/runs"]
+    paths += ["/bill", "/status", "/bigquery/v2/projects/filled/jobs"]
+    paths += ["/storage/v1/b?project=filled", f"/storage/v1/b/{names.BUCKET}/o"]
+    asked = {path: Request(f"{url}{path}") for path in paths}
     body = json.dumps({"resourceNames": [more.board.rpartition("/locations/")[0]]}).encode()
     kind = {"Content-Type": "application/json"}
     return asked | {"/v2/entries:list": Request(f"{url}/v2/entries:list", body, kind)}
@@ -88,16 +109,16 @@ def refused(cloud: Status, more: Filled) -> Iterator[str]:
 @functools.cache
 def of_sagemaker() -> list[str]:
     """The lists of SageMaker's that are implemented, and are of nothing's parts."""
-    sagemaker, found = boto3.client("sagemaker"), []
+    sagemaker, names = boto3.client("sagemaker"), []
     for name in (name for name in dir(sagemaker) if name.startswith("list_")):
         with suppress(ParamValidationError, ClientError):
             getattr(sagemaker, name)()
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def test_every_other_item_is_listed(cloud: Status, more: Filled) -> None:
-    found: dict[str, list[str]] = {}
+    refusals: dict[str, list[str]] = {}
     path = cloud.home.data / "records.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as database:
         rows = database.execute(
@@ -113,9 +134,9 @@ def test_every_other_item_is_listed(cloud: Status, more: Filled) -> None:
         for kind, name, document in rows:
             for bad in ("{}", json.dumps(dict.fromkeys(json.loads(document)))):
                 database.execute(change, (bad, kind, name))
-                found[f"{kind} {name} {bad[:30]}"] = list(refused(cloud, more))
+                refusals[f"{kind} {name} {bad[:30]}"] = list(refused(cloud, more))
                 database.execute(change, (document, kind, name))
-    assert {bad: failed for bad, failed in found.items() if failed} == {}
+    assert {bad: failed for bad, failed in refusals.items() if failed} == {}
 
 
 def test_the_console_and_the_log_say_so(cloud: Status, more: Filled, visitor: Visitor) -> None:

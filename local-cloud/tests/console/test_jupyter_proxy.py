@@ -50,9 +50,9 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
 def _says(file: Path, server: subprocess.Popen[bytes]) -> dict[str, str]:
     while server.poll() is None:
         try:
-            found: dict[str, str] = json.loads(file.read_text())
-            requests.get(found["url"], timeout=5).close()
-            return found
+            content: dict[str, str] = json.loads(file.read_text())
+            requests.get(content["url"], timeout=5).close()
+            return content
         except (OSError, ValueError):
             time.sleep(0.1)
     raise AssertionError("the Jupyter server did not start")
@@ -83,8 +83,8 @@ def test_its_pages_and_buttons_work_behind_the_prefix_of_the_proxy(
 def test_without_the_session_it_shows_nothing(cloud: Status, jupyter: dict[str, str]) -> None:
     control.console_link(cloud.home, f"{jupyter['url']}proxy/PORT")
     page = f"{jupyter['url']}proxy/{cloud.port}/console/jobs"
-    found = requests.get(page, headers={"Authorization": f"token {jupyter['token']}"}, timeout=30)
-    assert found.status_code == 401
+    answer = requests.get(page, headers={"Authorization": f"token {jupyter['token']}"}, timeout=30)
+    assert answer.status_code == 401
 
 
 def _form(page: str, button: str) -> tuple[str, dict[str, str]]:

@@ -38,7 +38,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
             times = {"created": sent, "started": sent + 0.1, "ended": sent + 0.9}
             tried = (Attempt(sent, sent + 0.1, None, sent + 0.9),)
             job = Job(
-                *(f"job-{number:04}", "sagemaker", 1, State.SUCCEEDED),
+                f"job-{number:04}",
+                "sagemaker",
+                1,
+                State.SUCCEEDED,
                 **times,
                 turn=number + 1,
                 outcome=outcome,
@@ -52,8 +55,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     log.parent.mkdir(parents=True)
     line = "epoch {0}  loss {1:.4f}  accuracy 0.8000\n"
     log.write_text("".join(line.format(each, 1 + 1 / each) for each in range(1, LINES + 1)))
-    found = control.start(home)
-    yield Visitor.of(found)
+    server = control.start(home)
+    yield Visitor.of(server)
     control.stop(home)
 
 
@@ -75,10 +78,10 @@ def test_a_long_log_opens_at_its_end_and_is_read_on_and_back(large: Visitor) -> 
     source = f"/console/jobs/{LAST}/log?replica=algo-1"
     lines: list[str] = []
     while start > 0:
-        found = json.loads(large.get(f"{source}&before={start}").text)
-        assert found["start"] < start
-        texts = [line["text"] for line in found["lines"]]
-        lines, start = texts + lines, found["start"]
+        content = json.loads(large.get(f"{source}&before={start}").text)
+        assert content["start"] < start
+        texts = [line["text"] for line in content["lines"]]
+        lines, start = texts + lines, content["start"]
     assert lines[0].startswith("epoch 1 ")
     numbers = [int(line.split()[1]) for line in lines]
     assert numbers == list(range(1, len(numbers) + 1)), "no line is left out or comes twice"
@@ -91,5 +94,5 @@ def test_lines_longer_than_a_piece_come_whole(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"a" * 3 * logs.PIECE + b"\n" + b"b\n" * 10)
     start = logs.tail(log)
-    found = logs.piece(log, start, ended=True)
-    assert found["start"] in (0, 3 * logs.PIECE + 1) and found["next"] > 3 * logs.PIECE
+    piece = logs.piece(log, start, ended=True)
+    assert piece["start"] in (0, 3 * logs.PIECE + 1) and piece["next"] > 3 * logs.PIECE

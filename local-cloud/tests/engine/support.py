@@ -139,11 +139,11 @@ def outside_of(engine: Path, job: str, own: str, inner: int) -> int:
     marks = [f"LOCAL_CLOUD_ENGINE={engine.resolve()}", f"LOCAL_CLOUD_JOB={job}"]
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        found = [pid for pid in reaper.living((), marks) if number_inside(pid) == inner]
-        if len(found) > 1:  # each replica has a process of this number
-            found = [pid for pid in found if home_of(pid).startswith(f"{own}/")]
-        if len(found) == 1:
-            return found[0]
+        pids = [pid for pid in reaper.find_living((), marks) if number_inside(pid) == inner]
+        if len(pids) > 1:  # each replica has a process of this number
+            pids = [pid for pid in pids if home_of(pid).startswith(f"{own}/")]
+        if len(pids) == 1:
+            return pids[0]
         time.sleep(0.02)
     raise ProcessLookupError(f"process {inner} of job {job}")
 

@@ -85,8 +85,15 @@ def test_what_does_not_pass(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("state=", "(state=X", "state=X)", "=X", "state X", '"open', "a=b OR"),
-        *("(" * 5000, "NOT " * 5000 + "a=b"),
+        "state=",
+        "(state=X",
+        "state=X)",
+        "=X",
+        "state X",
+        '"open',
+        "a=b OR",
+        "(" * 5000,
+        "NOT " * 5000 + "a=b",
     ],
     ids=lambda text: text[:9],
 )

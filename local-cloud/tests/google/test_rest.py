@@ -60,8 +60,8 @@ def send(content: bytes, query: str = "") -> tuple[int, Any]:
         async with httpx.AsyncClient(transport=transport, base_url="http://local") as client:
             return await client.post(f"/v2/entries:list{query}", content=content)
 
-    found = asyncio.run(post())
-    return found.status_code, found.json() if found.content else None
+    response = asyncio.run(post())
+    return response.status_code, response.json() if response.content else None
 
 
 def test_a_handler_gets_the_checked_body_and_its_document_is_the_answer() -> None:
@@ -108,10 +108,10 @@ def test_a_page_has_so_many_bytes_at_most_and_one_item_at_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rest, "PAGE_BYTES", 100)
-    found = ["x" * 40, "y" * 40, "z" * 40, "w" * 400, "v"]
+    items = ["x" * 40, "y" * 40, "z" * 40, "w" * 400, "v"]
     pages, after = [], 0
     while True:
-        page, after = cut_page(found, after, 1000)
+        page, after = cut_page(items, after, 1000)
         pages.append([text[0] for text in page])
         if not after:
             break

@@ -2,9 +2,9 @@
 
     python -m tests.homes.make_home 2026-12-24 COMMIT
 
-The code of that commit runs, in this environment and in a folder of its own, and kept.py makes all
-that this version can keep. What the version then reads goes into 2026-12-24.json, and its home,
-without what every start makes again, into 2026-12-24.tar.xz. Both are kept for good.
+The code of that commit runs, in this environment and in a folder of its own, and home_contents.py
+makes all that this version can keep. What the version then reads goes into 2026-12-24.json, and its
+home, without what every start makes again, into 2026-12-24.tar.xz. Both are kept for good.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def days() -> list[str]:
 def noted(day: str) -> dict[str, Any]:
     """What the version of that day read of its home, by part."""
     document = json.loads((HERE / f"{day}.json").read_text(encoding="utf-8"))
-    found: dict[str, Any] = document["read"]
-    return found
+    reading: dict[str, Any] = document["read"]
+    return reading
 
 
 def run_kept(command: str, day: str, *, checkout: Path, home: Path) -> str:
-    """Run kept.py with the code of a checkout on a home; the last line that it prints."""
+    """Run home_contents.py with the code of a checkout on a home; the last line that it prints."""
     names = ("LOCAL_CLOUD_VERTEX_URL", "STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_PROJECT")
     clean = {name: value for name, value in os.environ.items() if name not in names}
     done = subprocess.run(
-        [sys.executable, HERE / "kept.py", command, day],
+        [sys.executable, HERE / "home_contents.py", command, day],
         cwd=checkout,
         env=clean | {"LOCAL_CLOUD_HOME": str(home), "PYTHONPATH": str(checkout)},
         stdout=subprocess.PIPE,
@@ -65,8 +65,8 @@ def make(day: str, commit: str) -> None:
             run_kept("make", day, checkout=checkout, home=home)
         pack(home, HERE / f"{day}.tar.xz")
         with stopping(home, checkout):
-            found = json.loads(run_kept("read", day, checkout=checkout, home=home))
-        document = {"commit": commit, "read": found}
+            content = json.loads(run_kept("read", day, checkout=checkout, home=home))
+        document = {"commit": commit, "read": content}
         text = json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True)
         (HERE / f"{day}.json").write_text(f"{text}\n", encoding="utf-8")
 

@@ -33,17 +33,17 @@ def make_objects() -> None:
 
 
 def read_objects() -> Any:
-    s3, found = boto3.client("s3"), {}
+    s3, objects = boto3.client("s3"), {}
     for listed in s3.list_objects_v2(Bucket=BUCKET, Prefix="a/")["Contents"]:
         answer = s3.get_object(Bucket=BUCKET, Key=listed["Key"])
         body = answer["Body"].read()
         fields = ("ETag", "ContentType", "Metadata", "ContentLength")
-        found[listed["Key"]] = {
+        objects[listed["Key"]] = {
             **{field: answer[field] for field in fields},
             "end": body[-20:].decode().strip("\0"),
             "modified": str(answer["LastModified"]),
         }
-    return found
+    return objects
 
 
 # ---- SageMaker: jobs ----------------------------------------------------------------------------
@@ -72,13 +72,14 @@ def make_jobs() -> None:
         tags = [{"Key": "which", "Value": name}]
         client.create_training_job(TrainingJobName=name, Tags=tags, **training(code))
         while client.describe_training_job(TrainingJobName=name)["TrainingJobStatus"] not in (
-            *("Completed", "Failed"),
+            "Completed",
+            "Failed",
         ):
             time.sleep(0.1)
 
 
 def read_jobs() -> Any:
-    client, logs, found = boto3.client("sagemaker"), boto3.client("logs"), {}
+    client, logs, jobs = boto3.client("sagemaker"), boto3.client("logs"), {}
     group = "/aws/sagemaker/TrainingJobs"
     for name in ("good", "bad"):
         job = client.describe_training_job(TrainingJobName=name)
@@ -93,7 +94,7 @@ def read_jobs() -> Any:
         metrics = [[one["MetricName"], one["Value"]] for one in job.get("FinalMetricDataList", [])]
         fields = ("TrainingJobArn", "TrainingJobStatus", "SecondaryStatus")
         times = ("CreationTime", "TrainingStartTime", "TrainingEndTime")
-        found[name] = {
+        jobs[name] = {
             **{field: job[field] for field in fields},
             "reason": job.get("FailureReason"),
             "model": job.get("ModelArtifacts"),
@@ -102,7 +103,7 @@ def read_jobs() -> Any:
             "log": events,
             "tags": client.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"],
         }
-    return found
+    return jobs
 
 
 TRIAL = b"""
@@ -152,7 +153,9 @@ def read_tuning() -> Any:
         "best": job["BestTrainingJob"]["TrainingJobName"],
         "trials": [
             [
-                *(one["TrainingJobName"], one["TrainingJobStatus"], one["TunedHyperParameters"]),
+                one["TrainingJobName"],
+                one["TrainingJobStatus"],
+                one["TunedHyperParameters"],
                 one["FinalHyperParameterTuningJobObjectiveMetric"]["Value"],
             ]
             for one in listed
@@ -190,9 +193,9 @@ def make_notebook() -> None:
 
 def read_notebook() -> Any:
     client = boto3.client("sagemaker")
-    found = client.describe_notebook_instance(NotebookInstanceName="kept")
+    notebook_instance = client.describe_notebook_instance(NotebookInstanceName="kept")
     fields = ("NotebookInstanceArn", "NotebookInstanceStatus", "InstanceType", "RoleArn")
-    return {field: found[field] for field in fields}
+    return {field: notebook_instance[field] for field in fields}
 
 
 # ---- SageMaker: pipelines and experiments -------------------------------------------------------
@@ -230,10 +233,14 @@ def read_pipeline() -> Any:
     client = boto3.client("sagemaker")
     listed = client.list_pipeline_executions(PipelineName="piped")["PipelineExecutionSummaries"]
     (execution,) = [one["PipelineExecutionArn"] for one in listed]
-    found = client.describe_pipeline_execution(PipelineExecutionArn=execution)
+    described = client.describe_pipeline_execution(PipelineExecutionArn=execution)
     steps = client.list_pipeline_execution_steps(PipelineExecutionArn=execution)
     return {
-        "execution": [execution, found["PipelineExecutionStatus"], str(found["CreationTime"])],
+        "execution": [
+            execution,
+            described["PipelineExecutionStatus"],
+            str(described["CreationTime"]),
+        ],
         "steps": [
             [one["StepName"], one["StepStatus"], str(one["EndTime"]), one["Metadata"]]
             for one in steps["PipelineExecutionSteps"]
@@ -252,11 +259,11 @@ def make_experiment() -> None:
 
 def read_experiment() -> Any:
     client = boto3.client("sagemaker")
-    found = client.describe_trial_component(TrialComponentName="part")
+    component = client.describe_trial_component(TrialComponentName="part")
     trials = client.list_trials(ExperimentName="tried")["TrialSummaries"]
     parts = client.list_trial_components(TrialName="first")["TrialComponentSummaries"]
     return {
         "trials": [one["TrialName"] for one in trials],
         "parts": [one["TrialComponentName"] for one in parts],
-        "parameters": found["Parameters"],
+        "parameters": component["Parameters"],
     }

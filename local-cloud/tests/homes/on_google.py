@@ -12,7 +12,7 @@ from typing import Any
 from google.cloud import aiplatform, bigquery, storage
 from google.cloud.aiplatform import hyperparameter_tuning as hpt
 
-import local_cloud  # of the checkout in which kept.py runs
+import local_cloud  # of the checkout in which home_contents.py runs
 
 BUCKET, PROJECT = "kept-gs", "kept"
 PARENT = f"projects/{PROJECT}/locations/us-central1"
@@ -92,7 +92,7 @@ def read_jobs() -> Any:
 
 def read_logs() -> Any:
     """The lines of the jobs' logs by Cloud Logging."""
-    found = {}
+    lines_by_job = {}
     for job in aiplatform.CustomJob.list():
         if job.display_name in ("good", "bad"):
             body = {
@@ -105,8 +105,8 @@ def read_logs() -> Any:
             )
             with urllib.request.urlopen(request) as answer:
                 entries = json.load(answer).get("entries", [])
-            found[job.display_name] = [[each["timestamp"], _line(each)] for each in entries]
-    return found
+            lines_by_job[job.display_name] = [[each["timestamp"], _line(each)] for each in entries]
+    return lines_by_job
 
 
 def _line(entry: dict[str, Any]) -> str:
@@ -201,17 +201,17 @@ def make_endpoint() -> None:
 
 
 def read_endpoint() -> Any:
-    found = {}
+    endpoints = {}
     for endpoint in aiplatform.Endpoint.list():
         deployed = endpoint.list_models()
-        found[endpoint.display_name] = {
+        endpoints[endpoint.display_name] = {
             "name": endpoint.resource_name,
             "labels": dict(endpoint.labels),
             "traffic": dict(endpoint.traffic_split),
             "deployed": [[one.id, one.display_name, one.model] for one in deployed],
             "predictions": endpoint.predict(instances=[1, 2]).predictions if deployed else [],
         }
-    return found
+    return endpoints
 
 
 # ---- Vertex AI: experiments, pipelines, Vizier --------------------------------------------------

@@ -37,9 +37,9 @@ def ask(
     connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
     connection.request(method, address.path + path, body, headers, encode_chunked=True)
     answer = connection.getresponse()
-    found = answer.status, answer.read().decode()
+    response = answer.status, answer.read().decode()
     connection.close()
-    return found
+    return response
 
 
 @DOORS
@@ -88,8 +88,11 @@ def test_half_a_surrogate_pair_in_a_job(cloud: Status, field: str) -> None:
 @pytest.mark.parametrize(
     "operation",
     [
-        *("ListTrainingJobs", "ListHyperParameterTuningJobs", "ListNotebookInstances"),
-        *("ListModelPackages", "ListModelPackageGroups"),
+        "ListTrainingJobs",
+        "ListHyperParameterTuningJobs",
+        "ListNotebookInstances",
+        "ListModelPackages",
+        "ListModelPackageGroups",
     ],
 )
 def test_members_that_are_null_are_not_given(cloud: Status, operation: str) -> None:

@@ -22,9 +22,9 @@ def ask(cloud: Status, method: str, path: str, body: bytes = b"") -> tuple[int, 
     connection = http.client.HTTPConnection("127.0.0.1", address.port)
     connection.request(method, address.path + path, body)
     answer = connection.getresponse()
-    found = answer.status, json.loads(answer.read())
+    response = answer.status, json.loads(answer.read())
     connection.close()
-    return found
+    return response
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def ask(cloud: Status, method: str, path: str, body: bytes = b"") -> tuple[int, 
     ],
 )
 def test_an_unknown_address_is_named(cloud: Status, method: str, path: str, code: int) -> None:
-    found, answer = ask(cloud, method, path)
-    assert (found, answer["error"]["code"]) == (code, code)
+    status, answer = ask(cloud, method, path)
+    assert (status, answer["error"]["code"]) == (code, code)
     assert f"{method} {path}" in answer["error"]["message"]
     assert urlsplit(cloud.url or "").path not in answer["error"]["message"]  # the secret
 
@@ -70,8 +70,10 @@ def test_a_page_that_cannot_be_is_refused(cloud: Status, query: str) -> None:
     ],
 )
 def test_a_full_disk_and_a_fault_are_said(problem: Exception, code: int, words: str) -> None:
-    found = handlers(Path("/home/server.log"))
-    handler = next(found[kind] for kind in type(problem).__mro__ if kind in found)
+    handlers_by_kind = handlers(Path("/home/server.log"))
+    handler = next(
+        handlers_by_kind[kind] for kind in type(problem).__mro__ if kind in handlers_by_kind
+    )
     answer = handler(Request({"type": "http"}), problem)
     assert answer.status_code == code
     assert words in json.loads(bytes(answer.body))["error"]["message"]

@@ -25,9 +25,9 @@ def ask(cloud: Status, path: str, **headers: str) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", address.port)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
-    found = answer.status, answer.read()
+    response = answer.status, answer.read()
     connection.close()
-    return found
+    return response
 
 
 def secret(cloud: Status) -> str:
@@ -70,10 +70,10 @@ def test_links_for_a_client_with_a_token_hold_no_secret(cloud: Status) -> None:
     bearer = {"Authorization": f"Bearer {secret(cloud)[1:]}"}
     with contextlib.closing(storage.Client()) as client:
         client.create_bucket("has-links")
-        found = json.loads(ask(cloud, "/storage/v1/b/has-links", **bearer)[1])
+        content = json.loads(ask(cloud, "/storage/v1/b/has-links", **bearer)[1])
         client.bucket("has-links").delete()
     port = urlsplit(cloud.url or "").port
-    assert found["selfLink"] == f"http://127.0.0.1:{port}/storage/v1/b/has-links"
+    assert content["selfLink"] == f"http://127.0.0.1:{port}/storage/v1/b/has-links"
 
 
 def test_no_tunnel_leads_elsewhere(cloud: Status) -> None:

@@ -13,7 +13,7 @@ from local_cloud.errors import LocalCloudError
 from local_cloud.images import command, dockerfile
 from local_cloud.images.build import build
 from local_cloud.images.dockerfile import DockerfileError
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from tests.lesson_code import LESSON, SERVING_IMAGE, TRAINING_IMAGE
 
 URI = "us-central1-docker.pkg.dev/p/r/own:1"
@@ -47,34 +47,34 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_dockerfile_is_read_as_docker_reads_it(tmp_path: Path) -> None:
-    found = dockerfile.read(written(tmp_path, TEXT))
-    assert found.base == "python:3.11-slim"
-    assert found.variables == {"WHERE": "/srv/app", "NAME": "two words", "OLDER": "a value"}
-    assert found.copies == [(["requirements.txt"], "/srv/app/"), (["src/"], "/srv/app/src/")]
-    assert found.entrypoint == ("python", "src/main.py")
-    assert found.arguments == ("--epochs", "3")
-    assert found.not_run == ["RUN pip install -r requirements.txt"]
+    file = dockerfile.read(written(tmp_path, TEXT))
+    assert file.base == "python:3.11-slim"
+    assert file.variables == {"WHERE": "/srv/app", "NAME": "two words", "OLDER": "a value"}
+    assert file.copies == [(["requirements.txt"], "/srv/app/"), (["src/"], "/srv/app/src/")]
+    assert file.entrypoint == ("python", "src/main.py")
+    assert file.arguments == ("--epochs", "3")
+    assert file.not_run == ["RUN pip install -r requirements.txt"]
 
 
 def test_a_line_for_the_shell_is_run_by_the_shell(tmp_path: Path) -> None:
-    found = dockerfile.read(written(tmp_path, "FROM x\nCMD echo $HOME"))
-    assert found.arguments == ("/bin/sh", "-c", "echo $HOME")
+    file = dockerfile.read(written(tmp_path, "FROM x\nCMD echo $HOME"))
+    assert file.arguments == ("/bin/sh", "-c", "echo $HOME")
 
 
 def test_flags_of_from_and_a_command_before_the_entrypoint(tmp_path: Path) -> None:
     """As made on a machine with another processor; an ENTRYPOINT resets the base's CMD only."""
     text = 'FROM --platform=linux/amd64 x:1\nCMD ["--epochs", "3"]\nENTRYPOINT ["python", "t.py"]'
-    found = dockerfile.read(written(tmp_path, text))
-    assert found.base == "x:1"
-    assert (*found.entrypoint, *found.arguments) == ("python", "t.py", "--epochs", "3")
+    file = dockerfile.read(written(tmp_path, text))
+    assert file.base == "x:1"
+    assert (*file.entrypoint, *file.arguments) == ("python", "t.py", "--epochs", "3")
 
 
 def test_a_copy_into_the_working_folder_goes_into_it(tmp_path: Path) -> None:
     text = 'ARG BASE="x:1"\nFROM\t${BASE}\nWORKDIR /opt/app\nCOPY src/main.py /opt/app\n'
-    found = dockerfile.read(written(tmp_path, text + 'CMD ["python", "-c", "print(\'a  b\')"]'))
-    assert found.base == "x:1"
-    assert found.copies == [(["src/main.py"], "/opt/app/")]
-    assert found.arguments == ("python", "-c", "print('a  b')")
+    file = dockerfile.read(written(tmp_path, text + 'CMD ["python", "-c", "print(\'a  b\')"]'))
+    assert file.base == "x:1"
+    assert file.copies == [(["src/main.py"], "/opt/app/")]
+    assert file.arguments == ("python", "-c", "print('a  b')")
 
 
 @pytest.mark.parametrize("line", ["COPY", 'COPY ["a"', 'COPY "a b', 'ENV A="b', "ENV"])

@@ -12,7 +12,7 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.images.build import build
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from tests.amazon.sagemaker import serving
 from tests.amazon.sagemaker.support import ROLE
 from tests.lesson_code import LESSON, SERVING_IMAGE, TABLE, TRAINING_IMAGE, preparation
@@ -105,13 +105,13 @@ def test_an_image_of_unknown_command_is_refused_with_what_to_give(aiplatform: Mo
 def test_the_lessons_image_trains_on_vertex_ai(aiplatform: ModuleType, tmp_path: Path) -> None:
     from google.cloud import storage
 
-    found = preparation.prepare(TABLE, tmp_path)
+    prepared = preparation.prepare(TABLE, tmp_path)
     bucket = storage.Client().bucket(BUCKET)
-    for path in (found.train, found.val):
+    for path in (prepared.train, prepared.val):
         bucket.blob(path.name).upload_from_filename(path)
     container_job(
         aiplatform, TRAINS,
-        *(f"--train=/gcs/{BUCKET}/{found.train.name}", f"--val=/gcs/{BUCKET}/{found.val.name}"),
+        f"--train=/gcs/{BUCKET}/{prepared.train.name}", f"--val=/gcs/{BUCKET}/{prepared.val.name}",
         "--epochs=2", base_output_dir=f"gs://{BUCKET}/trained",
     )  # fmt: skip
     metrics = json.loads(bucket.blob("trained/model/metrics.json").download_as_bytes())
@@ -119,17 +119,17 @@ def test_the_lessons_image_trains_on_vertex_ai(aiplatform: ModuleType, tmp_path:
 
 
 def test_the_lessons_images_train_and_serve_on_sagemaker(cloud: Status, tmp_path: Path) -> None:
-    found = preparation.prepare(TABLE, tmp_path)
+    prepared = preparation.prepare(TABLE, tmp_path)
     s3, sagemaker = boto3.client("s3"), boto3.client("sagemaker")
     s3.create_bucket(Bucket=BUCKET)
-    for path in (found.train, found.val):
+    for path in (prepared.train, prepared.val):
         s3.upload_file(str(path), BUCKET, path.name)
     sagemaker.create_training_job(
         TrainingJobName="own-image",
         AlgorithmSpecification={"TrainingImage": TRAINS, "TrainingInputMode": "File"},
         HyperParameters={
-            "train": f"/opt/ml/input/data/rows/{found.train.name}",
-            "val": f"/opt/ml/input/data/rows/{found.val.name}",
+            "train": f"/opt/ml/input/data/rows/{prepared.train.name}",
+            "val": f"/opt/ml/input/data/rows/{prepared.val.name}",
             "epochs": "2",
         },
         InputDataConfig=[

@@ -12,10 +12,10 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.client.home import Home
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 from tests.amazon.sagemaker.support import ROLE
-from tests.images.offered import pulled
+from tests.images.small_packages import pulled
 
 VERTEX = "us-docker.pkg.dev/vertex-ai"
 TRAINING = f"{VERTEX}/training/xgboost-cpu.2-1:latest"
@@ -108,9 +108,9 @@ def test_two_pools_run_in_two_images(cloud: Status, aiplatform: ModuleType) -> N
 
     job = aiplatform.CustomJob("two", worker_pool_specs=[pool(TRAINING), pool("me/own:1")])
     job.run()
-    for rank, found in (("0", "False"), ("1", "True")):
+    for rank, text in (("0", "False"), ("1", "True")):
         blob = storage.Blob.from_uri(f"gs://{BUCKET}/two/{rank}", storage.Client())
-        assert blob.download_as_text() == found
+        assert blob.download_as_text() == text
     said = log(cloud.home, job.name, "workerpool0-0")
     assert "me/own:1 is named, not pulled; this is Python" in said
 

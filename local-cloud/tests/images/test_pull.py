@@ -17,10 +17,10 @@ from local_cloud.errors import LocalCloudError
 from local_cloud.images import command, package_index
 from local_cloud.images import pull as pulling
 from local_cloud.images.pull import PullError, pull
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME, Image
 from tests.engine.wheels import wheel
-from tests.images.offered import variables
+from tests.images.small_packages import variables
 
 URI = "us-docker.pkg.dev/vertex-ai/prediction/xgboost-cpu.1-7:latest"
 XGBOOST = BY_NAME["prediction/xgboost-cpu.1-7"]
@@ -29,7 +29,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 from local_cloud.images.pull import pull
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 def say(line):
     if "packages:" in line:
@@ -50,8 +50,8 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     shutil.copy(low, low.with_name("lclow-1.2-1-py3-none-any.whl"))  # a package may have two
     wheel(folder, "google_cloud_storage", "2.19.0")
     (folder / "broken-1.0-py3-none-any.whl").write_bytes(b"not an archive")
-    with variables(folder) as found:
-        yield found
+    with variables(folder) as variables_of_index:
+        yield variables_of_index
 
 
 @pytest.fixture(autouse=True)
@@ -134,11 +134,11 @@ def test_what_only_nvidias_cards_need_comes_with_pytorch_alone(
     images: PulledImages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(package_index, "has_nvidia_card", lambda: False)
-    for name, found in (("xgboost==2.0.0", False), ("torch==2.4.1+cpu", True)):
+    for name, is_there in (("xgboost==2.0.0", False), ("torch==2.4.1+cpu", True)):
         image = Image(name.partition("=")[0], "3.11", (name,))
         pull(image, images, lambda line: None)
         lock = images.folder / image.folder / "pylock.toml"
-        assert ('name = "nvidia-nccl-cu12"' in lock.read_text()) == found
+        assert ('name = "nvidia-nccl-cu12"' in lock.read_text()) == is_there
 
 
 def test_a_python_that_is_not_here_is_replaced_and_named(images: PulledImages) -> None:

@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from local_cloud.client.control import Status
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 from tests.amazon.sagemaker import serving
 
@@ -64,10 +64,10 @@ def images(cloud: Status) -> Iterator[PulledImages]:
     for name in NAMES:
         words = [sys.executable, "-m", "local_cloud", "images", "pull", name]
         subprocess.run(words, cwd=ROOT, check=True)
-    found = PulledImages(cloud.home.images)
-    yield found
+    pulled = PulledImages(cloud.home.images)
+    yield pulled
     for name in NAMES:
-        found.remove(BY_NAME[name])
+        pulled.remove(BY_NAME[name])
 
 
 def run_in(images: PulledImages, name: str, code: str, path: Path) -> None:
@@ -107,9 +107,9 @@ def test_a_saved_model_is_served_by_the_prebuilt_image_of_vertex_ai(
         serving_container_image_uri=f"us-docker.pkg.dev/vertex-ai/{TENSORFLOW}:latest",
     )
     endpoint = model.deploy(machine_type="n1-standard-2")
-    found = endpoint.predict(instances=[[1.0, 2.0], [3.0, 4.0]]).predictions
-    assert found == [{"sum": 3.0, "first": 1.0}, {"sum": 7.0, "first": 3.0}]
-    assert endpoint.predict(instances=[{"x": [1.0, 2.0]}]).predictions == found[:1]
+    answer = endpoint.predict(instances=[[1.0, 2.0], [3.0, 4.0]]).predictions
+    assert answer == [{"sum": 3.0, "first": 1.0}, {"sum": 7.0, "first": 3.0}]
+    assert endpoint.predict(instances=[{"x": [1.0, 2.0]}]).predictions == answer[:1]
     endpoint.delete(force=True)
     model.delete()
 
@@ -123,5 +123,5 @@ def test_a_classifier_is_served_by_the_prebuilt_image_of_sagemaker(
     data = serving.put({"model.joblib": content, "code/inference.py": PROGRAM})
     name = serving.model(data, URI)
     with serving.endpoint(serving.configuration(serving.variant(name))) as endpoint:
-        found = serving.invoke(endpoint, [], Body="[[1.0], [9.0]]")["Body"]
-    assert found == ["1.4.2", False, True]
+        answer = serving.invoke(endpoint, [], Body="[[1.0], [9.0]]")["Body"]
+    assert answer == ["1.4.2", False, True]

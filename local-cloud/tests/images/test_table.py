@@ -36,8 +36,8 @@ VERTEX = "docker.pkg.dev/vertex-ai"
 def test_the_same_image_in_every_registry_and_with_or_without_a_gpu(
     uri: str, name: str | None
 ) -> None:
-    found = table.find(uri)
-    assert found and found.name == (name or "pytorch-training:2.10.0")
+    image = table.find(uri)
+    assert image and image.name == (name or "pytorch-training:2.10.0")
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,10 @@ class Watch:
 
     def note(self, place: int, seconds: float) -> None:
         """Keep the greater of what was known and this."""
-        found = list(struct.unpack("2d", self.numbers[:SIZE]))
-        if seconds > found[place]:
-            found[place] = seconds
-            self.numbers[:SIZE] = struct.pack("2d", *found)
+        numbers = list(struct.unpack("2d", self.numbers[:SIZE]))
+        if seconds > numbers[place]:
+            numbers[place] = seconds
+            self.numbers[:SIZE] = struct.pack("2d", *numbers)
 
     def tick(self, due: float) -> None:
         """Look how late the loop comes round, and again after PERIOD."""
@@ -48,19 +48,19 @@ class Watch:
 
 def watch(path: str) -> None:
     """Measure each callback of this process's loop."""
-    found, run = Watch(path), asyncio.events.Handle._run
+    watch_of_loop, run = Watch(path), asyncio.events.Handle._run
 
     def measured(self: Any) -> None:
         before = time.thread_time()
         run(self)
         seconds = time.thread_time() - before
-        found.note(0, seconds)
+        watch_of_loop.note(0, seconds)
         if seconds > LONG:
-            with found.names.open("a") as file:
+            with watch_of_loop.names.open("a") as file:
                 file.write(f"{seconds:.3f} {self!r:.300}\n")
-        if not found.ticks:
-            found.ticks = True
-            self._loop.call_soon(found.tick, time.monotonic())
+        if not watch_of_loop.ticks:
+            watch_of_loop.ticks = True
+            self._loop.call_soon(watch_of_loop.tick, time.monotonic())
 
     asyncio.events.Handle._run = measured  # type: ignore[method-assign]
 

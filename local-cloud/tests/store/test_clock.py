@@ -13,7 +13,7 @@ from local_cloud.amazon.sagemaker.jobs import status
 from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
 from local_cloud.engine.jobs.job_table import with_attempt, with_outcome
 from local_cloud.engine.jobs.rental_records import of_job
-from local_cloud.engine.rental import Rental, Rented
+from local_cloud.engine.rental import Rental, RentedResource
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
 from local_cloud.google.vertex.pipelines.runner import new_task
 from local_cloud.google.vertex.resources.schema import timestamp, timestamp_after
@@ -49,17 +49,19 @@ def test_no_job_and_no_attempt_ends_before_it_starts(set_back: None) -> None:
 
 def test_the_steps_of_a_training_job_keep_their_order(set_back: None) -> None:
     job = with_outcome(with_attempt(started(), ended=time.time()), DONE)
-    found = status.progress(job, {"uploading": BEFORE + 500})
-    assert found["SecondaryStatus"] == "Completed"
-    assert all(step["EndTime"] >= step["StartTime"] for step in found["SecondaryStatusTransitions"])
-    assert found["TrainingTimeInSeconds"] == 1
+    steps_shown = status.progress(job, {"uploading": BEFORE + 500})
+    assert steps_shown["SecondaryStatus"] == "Completed"
+    assert all(
+        step["EndTime"] >= step["StartTime"] for step in steps_shown["SecondaryStatusTransitions"]
+    )
+    assert steps_shown["TrainingTimeInSeconds"] == 1
 
 
 def test_no_bill_has_a_negative_time(set_back: None) -> None:
-    rental = Rental("r", Rented("vertex", "endpoint", "e", ())).with_count(2, BEFORE)
+    rental = Rental("r", RentedResource("vertex", "endpoint", "e", ())).with_count(2, BEFORE)
     rental = rental.with_count(1, AFTER).with_count(0, AFTER + 1)
     assert all(run.until >= run.since for run in rental.runs(AFTER))  # type: ignore[operator]
-    running = Rental("r", Rented("vertex", "endpoint", "e", ())).with_count(1, BEFORE)
+    running = Rental("r", RentedResource("vertex", "endpoint", "e", ())).with_count(1, BEFORE)
     for each in (running, of_job(started())):
         assert all(run.until >= run.since for run in each.runs(AFTER))  # type: ignore[operator]
 

@@ -19,10 +19,10 @@ from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.home import Home
 from local_cloud.engine.spec import Job, State
-from local_cloud.images.pulled import BUILT, Built, PulledImages, write
+from local_cloud.images.pulled_images import BUILT, BuiltImage, PulledImages, write
 from local_cloud.platform import Platform
 from local_cloud.store.damage import require_whole as require_whole_records
-from local_cloud.store.errors import Damaged, NoSpace
+from local_cloud.store.errors import DamagedStore, NoSpace
 from local_cloud.store.records import Records
 
 COUNT = 40  # jobs: some pages of records
@@ -137,7 +137,7 @@ def test_records_that_the_disk_does_not_give_are_named(
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr("local_cloud.store.damage.shutil.copyfile", broken)
-    with pytest.raises(Damaged, match=r"is damaged \(records.sqlite: Input/output error\)"):
+    with pytest.raises(DamagedStore, match=r"is damaged \(records.sqlite: Input/output error\)"):
         opened(data)
 
 
@@ -169,7 +169,7 @@ def test_damaged_records_are_named_and_nothing_else_changes(
     for _ in range(2):  # the first look must not repair the evidence away
         try:
             platform = opened(data)
-        except Damaged as problem:
+        except DamagedStore as problem:
             assert str(data / name) in str(problem)
             assert "put back a copy" in str(problem) and f"mv '{data}'" in str(problem)
             assert ending != "-shm" or damage is replaced_by_a_folder
@@ -189,7 +189,7 @@ def test_no_byte_of_the_log_changes_unnoticed(data: Path, seed: int) -> None:
     log.write_bytes(whole)
     try:
         require_whole(opened(data))
-    except Damaged as problem:
+    except DamagedStore as problem:
         assert "records.sqlite-wal" in str(problem)
 
 
@@ -205,7 +205,7 @@ def rewritten(data: Path, name: str, kind: str, text: str) -> None:
 @pytest.mark.parametrize("kind", ["job", "bucket", "study", "deployment"])
 def test_a_record_that_makes_no_sense_is_named(data: Path, kind: str, text: str) -> None:
     rewritten(data, "records.sqlite", kind, text)
-    with pytest.raises(Damaged, match=f"record of {kind} .*put back a copy"):
+    with pytest.raises(DamagedStore, match=f"record of {kind} .*put back a copy"):
         opened(data)
 
 
@@ -230,7 +230,7 @@ def test_a_deleted_bucket_whose_folder_a_killed_server_has_left_is_no_damage(
     (left / "link").symlink_to("/nowhere")  # stays when its bucket is deleted, for it is no object
     opened(tmp_path).close_records()
     (left / "object").touch()
-    with pytest.raises(Damaged, match="it holds no record, but there is s3-buckets/deleted"):
+    with pytest.raises(DamagedStore, match="it holds no record, but there is s3-buckets/deleted"):
         opened(tmp_path)
 
 
@@ -240,7 +240,7 @@ def test_an_image_that_a_killed_process_was_building_or_removing_is_not_listed(
     uri, images = "example/lesson:1", PulledImages(tmp_path)
     place = images.place(uri)
     place.mkdir()
-    write(place / BUILT, Built(uri, "", (), (), {}, "", ()))
+    write(place / BUILT, BuiltImage(uri, "", (), (), {}, "", ()))
     for ending, content in (("building-7", b"{"), ("removed", (place / BUILT).read_bytes())):
         place.with_name(f"{place.name}.{ending}").mkdir()
         (place.with_name(f"{place.name}.{ending}") / BUILT).write_bytes(content)
@@ -252,7 +252,7 @@ def test_the_description_of_an_image_is_named(tmp_path: Path, damage: Damage) ->
     uri, images = "example/lesson:1", PulledImages(tmp_path)
     images.place(uri).mkdir()
     path = images.place(uri) / BUILT
-    write(path, Built(uri, "", (), (), {}, "", ()))
+    write(path, BuiltImage(uri, "", (), (), {}, "", ()))
     assert images.find_built(uri)
     damage(path)
     if damage is removed:

@@ -42,5 +42,5 @@ def test_a_digest_is_that_of_what_was_there_when_reading_began(
         path.write_bytes(content + b"of a job that writes on")
 
     monkeypatch.setattr(files.interruption, "check", grow)  # called before each block
-    found, _, steady = files.digest(path)
-    assert (found, steady) == (expected, size == 0)
+    computed, _, steady = files.digest(path)
+    assert (computed, steady) == (expected, size == 0)

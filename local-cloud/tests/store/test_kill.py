@@ -55,15 +55,18 @@ def test_what_was_acknowledged_is_whole_and_there(tmp_path: Path) -> None:
 def _check(folder: Path, acknowledged: dict[str, str]) -> None:
     records = Records(folder / "records.sqlite")
     objects = Objects(folder / "buckets", records)
-    found = {each.name: each for each in objects.list("k")}
+    objects_by_name = {each.name: each for each in objects.list("k")}
     for name, md5 in acknowledged.items():
-        content = found[name].path.read_bytes()
-        assert found[name].md5 == hashlib.md5(content).digest()
-        if found[name].md5.hex() != md5:
+        content = objects_by_name[name].path.read_bytes()
+        assert objects_by_name[name].md5 == hashlib.md5(content).digest()
+        if objects_by_name[name].md5.hex() != md5:
             # Written once more, and killed before it could say so: then that write is whole.
             start = content.split(b" ", 2)
             assert content == b"%s %s " % (start[0], start[1]) * 20_000
-            acknowledged[name] = found[name].md5.hex()
-        assert found[name].attributes.get("md5", found[name].md5.hex()) == found[name].md5.hex()
+            acknowledged[name] = objects_by_name[name].md5.hex()
+        assert (
+            objects_by_name[name].attributes.get("md5", objects_by_name[name].md5.hex())
+            == objects_by_name[name].md5.hex()
+        )
     assert [path for path in (folder / "buckets-uploads").iterdir() if path.is_file()] == []
     records.close()

@@ -74,7 +74,7 @@ class Store(RuleBasedStateMachine):
     @rule(name=NAMES, other=NAMES)
     def copy(self, name: str, other: str) -> None:
         if name in self.model:
-            self.objects.copy(("k", name), ("k", other), lambda found: ("", {}))
+            self.objects.copy(("k", name), ("k", other), lambda _: ("", {}))
             self.model[other] = self.model[name]
 
     @rule()
@@ -92,8 +92,8 @@ class Store(RuleBasedStateMachine):
         expected = set()
         for name in self.model:
             if name.startswith(prefix) and start <= name < end:
-                rest, found, _ = name[len(prefix) :].partition(delimiter or "\0")
-                expected.add(prefix + rest + found if found else name)
+                rest, is_cut, _ = name[len(prefix) :].partition(delimiter or "\0")
+                expected.add(prefix + rest + is_cut if is_cut else name)
         listed = list(self.objects.names("k", prefix, start=start, end=end, delimiter=delimiter))
         assert listed == sorted(expected, key=str.encode)
         for at, last in enumerate(listed):
@@ -105,12 +105,12 @@ class Store(RuleBasedStateMachine):
     @invariant()
     def it_holds_what_the_dictionary_holds(self) -> None:
         listed = list(self.objects.list("k"))
-        assert [found.name for found in listed] == sorted(self.model, key=str.encode)
-        for found in listed:
-            assert found == self.objects.get("k", found.name)
-            same, file = self.objects.open("k", found.name)
+        assert [stored.name for stored in listed] == sorted(self.model, key=str.encode)
+        for stored in listed:
+            assert stored == self.objects.get("k", stored.name)
+            same, file = self.objects.open("k", stored.name)
             with file:
-                assert file.read(same.size) == self.model[found.name]
+                assert file.read(same.size) == self.model[stored.name]
 
 
 TestStore = Store.TestCase

@@ -59,21 +59,21 @@ def test_the_disk_holds_the_content_before_the_name_and_then_the_name(
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", renamed)
-    found = put(objects, "folder/a")
-    content, folder = os.stat(found.path).st_ino, os.stat(found.path.parent).st_ino
+    stored = put(objects, "folder/a")
+    content, folder = os.stat(stored.path).st_ino, os.stat(stored.path.parent).st_ino
     own = [step for step in order if step[1] in (content, folder)]
     after = own.index(("rename", content))
     assert ("fsync", content) in own[:after] and ("fsync", folder) in own[after:]
 
 
 def read(objects: Objects, name: str) -> bytes:
-    found, file = objects.open("k", name)
+    stored, file = objects.open("k", name)
     with file:
-        return file.read(found.size)
+        return file.read(stored.size)
 
 
 def everything(objects: Objects) -> list[str]:
-    return [found.name for found in objects.list("k")]
+    return [stored.name for stored in objects.list("k")]
 
 
 def job_writes(objects: Objects, path: str, content: bytes = b"by a job") -> Path:
@@ -168,22 +168,22 @@ def test_changing_a_bucket_counts(objects: Objects) -> None:
 
 def test_an_object_is_the_file_of_its_name(objects: Objects) -> None:
     before = time.time()
-    found = put(objects, "data/train.npz", b"123456789")
-    assert before - 1 < found.created == found.updated < time.time() + 1
+    stored = put(objects, "data/train.npz", b"123456789")
+    assert before - 1 < stored.created == stored.updated < time.time() + 1
     assert (objects.folder / "k/data/train.npz").read_bytes() == b"123456789"
-    assert found == objects.get("k", "data/train.npz") == next(objects.list("k"))
-    assert found.md5 == hashlib.md5(b"123456789").digest()
-    assert found.crc32c.hex() == "e3069283"  # the check value of CRC-32C, RFC 3720
-    assert (found.size, found.metageneration, found.attributes) == (9, 1, {"by": "put"})
+    assert stored == objects.get("k", "data/train.npz") == next(objects.list("k"))
+    assert stored.md5 == hashlib.md5(b"123456789").digest()
+    assert stored.crc32c.hex() == "e3069283"  # the check value of CRC-32C, RFC 3720
+    assert (stored.size, stored.metageneration, stored.attributes) == (9, 1, {"by": "put"})
     assert read(objects, "data/train.npz") == b"123456789"
 
 
 def test_a_file_that_a_job_writes_is_an_object(objects: Objects) -> None:
     file = job_writes(objects, "model/metrics.json", b"{}")
-    found = objects.get("k", "model/metrics.json")
-    assert (found.content_type, found.size, found.attributes) == ("application/json", 2, {})
-    assert found.crc32c == google_crc32c.Checksum(b"{}").digest()
-    assert found.generation == file.stat().st_mtime_ns // 1000
+    stored = objects.get("k", "model/metrics.json")
+    assert (stored.content_type, stored.size, stored.attributes) == ("application/json", 2, {})
+    assert stored.crc32c == google_crc32c.Checksum(b"{}").digest()
+    assert stored.generation == file.stat().st_mtime_ns // 1000
     assert everything(objects) == ["model/metrics.json"]
 
 
@@ -193,10 +193,10 @@ def test_a_file_that_a_job_writes_is_read_once_for_its_digests(
     file = objects.folder / "k" / "large"
     file.write_bytes(b"content")
     os.utime(file, (1_000_000_000, 1_000_000_000))  # a file that is still written is read again
-    found = objects.get("k", "large")
-    assert found.metageneration == 1
+    stored = objects.get("k", "large")
+    assert stored.metageneration == 1
     monkeypatch.setattr(files, "digest", None)
-    assert objects.get("k", "large") == found
+    assert objects.get("k", "large") == stored
 
 
 def test_the_sizes_alone_are_those_of_a_listing(
@@ -213,7 +213,7 @@ def test_the_sizes_alone_are_those_of_a_listing(
     with monkeypatch.context() as patch:
         patch.setattr(files, "digest", None)
         sizes = list(objects.sizes("k"))
-    assert sizes == [(found.size, found.created) for found in objects.list("k")]
+    assert sizes == [(stored.size, stored.created) for stored in objects.list("k")]
     assert len(sizes) == 10
     assert list(objects.sizes("k")) == sizes
 
@@ -366,11 +366,11 @@ def test_generations_grow_when_the_clock_goes_back(
 
 
 def test_a_write_that_meets_no_condition_changes_nothing(objects: Objects) -> None:
-    found = put(objects, "a", b"first", Condition(generation=0))
+    stored = put(objects, "a", b"first", Condition(generation=0))
     for when in (
         Condition(generation=0),
-        Condition(generation=found.generation + 1),
-        Condition(generation_not=found.generation),
+        Condition(generation=stored.generation + 1),
+        Condition(generation_not=stored.generation),
         Condition(metageneration=2),
         Condition(metageneration_not=1),
     ):
@@ -380,8 +380,8 @@ def test_a_write_that_meets_no_condition_changes_nothing(objects: Objects) -> No
         assert failed.value.excluded == bool(when.generation_not or when.metageneration_not)
         with pytest.raises(PreconditionFailed):
             objects.delete("k", "a", when)
-    assert objects.get("k", "a") == found
-    put(objects, "a", b"second", Condition(generation=found.generation, metageneration=1))
+    assert objects.get("k", "a") == stored
+    put(objects, "a", b"second", Condition(generation=stored.generation, metageneration=1))
     assert read(objects, "a") == b"second"
     with pytest.raises(PreconditionFailed):
         put(objects, "b", when=Condition(generation_not=0))
@@ -412,27 +412,27 @@ def test_other_bytes_than_announced_are_not_stored(objects: Objects) -> None:
 
 def test_reading_goes_on_with_the_old_bytes_while_new_ones_are_written(objects: Objects) -> None:
     put(objects, "a", b"old")
-    found, file = objects.open("k", "a")
+    stored, file = objects.open("k", "a")
     put(objects, "a", b"new")
     with file:
-        assert file.read(found.size) == b"old"
+        assert file.read(stored.size) == b"old"
 
 
 def test_attributes_change_without_a_new_generation(objects: Objects) -> None:
     old = put(objects, "a")
-    new = objects.update("k", "a", lambda found: ("text/plain", found.attributes | {"x": 1}))
+    new = objects.update("k", "a", lambda stored: ("text/plain", stored.attributes | {"x": 1}))
     assert (new.generation, new.metageneration) == (old.generation, 2)
     assert (new.content_type, new.attributes) == ("text/plain", {"by": "put", "x": 1})
     assert new == objects.get("k", "a")
     with pytest.raises(PreconditionFailed):
-        objects.update("k", "a", lambda found: ("", {}), when=Condition(metageneration=1))
+        objects.update("k", "a", lambda stored: ("", {}), when=Condition(metageneration=1))
     with pytest.raises(NoSuchObject):
-        objects.update("k", "b", lambda found: ("", {}))
+        objects.update("k", "b", lambda stored: ("", {}))
 
 
 def test_attributes_of_a_job_s_file_can_be_set(objects: Objects) -> None:
     job_writes(objects, "a")
-    objects.update("k", "a", lambda found: ("text/plain", {"x": 1}))
+    objects.update("k", "a", lambda stored: ("text/plain", {"x": 1}))
     assert objects.get("k", "a").attributes == {"x": 1}
 
 
@@ -440,7 +440,7 @@ def test_a_copy_is_a_file_of_its_own(objects: Objects) -> None:
     objects.create_bucket("other", {})
     source = put(objects, "a", b"bytes")
     copy = objects.copy(
-        ("k", "a"), ("other", "b"), lambda found: (found.content_type, found.attributes)
+        ("k", "a"), ("other", "b"), lambda stored: (stored.content_type, stored.attributes)
     )
     job_writes(objects, "a", b"changed")
     assert objects.get("other", "b") == copy
@@ -451,10 +451,10 @@ def test_objects_are_composed_in_order_also_onto_one_of_them(objects: Objects) -
     for name in ("a", "b"):
         put(objects, name, name.encode())
     sources = [("a", Condition()), ("b", Condition()), ("a", Condition())]
-    found = objects.compose(
+    composed = objects.compose(
         "k", sources, "a", change=lambda of: (of[0].content_type, {"count": len(of)})
     )
-    assert (read(objects, "a"), found.attributes) == (b"aba", {"count": 3})
+    assert (read(objects, "a"), composed.attributes) == (b"aba", {"count": 3})
     with pytest.raises(PreconditionFailed):
         objects.compose("k", [("b", Condition(generation=1))], "c", change=lambda of: ("", {}))
     with pytest.raises(NoSuchObject):
@@ -487,7 +487,15 @@ def test_a_listing_can_be_narrowed_started_and_grouped(objects: Objects) -> None
     assert list(objects.names("k", after="b/", delimiter="/")) == ["c"]
     assert list(objects.names("k", after="a", delimiter="/")) == ["a/", "b-1", "b/", "c"]
     assert list(objects.names("k", delimiter="-")) == [
-        *("a", "a/1", "a/2/x", "b-", "b/", "b/1", "b/2/x", "b/2/y", "c")
+        "a",
+        "a/1",
+        "a/2/x",
+        "b-",
+        "b/",
+        "b/1",
+        "b/2/x",
+        "b/2/y",
+        "c",
     ]
 
 
@@ -553,13 +561,13 @@ def test_an_update_begins_again_with_what_was_written_in_the_moment_before(
     put(objects, "a", b"old")
     get, meanwhile = objects.get, [b"newer"]
 
-    def found(bucket: str, name: str) -> Object:
+    def write_first(bucket: str, name: str) -> Object:
         before = get(bucket, name)
         if meanwhile:
             put(objects, "a", meanwhile.pop())
         return before
 
-    monkeypatch.setattr(objects, "get", found)
+    monkeypatch.setattr(objects, "get", write_first)
     updated = objects.update("k", "a", lambda old: (f"{old.size} bytes", {}))
     assert (updated.content_type, read(objects, "a")) == ("5 bytes", b"newer")
 
@@ -606,9 +614,9 @@ def test_a_crash_before_the_record_leaves_a_whole_object(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Records, "put", _die)
         put(objects, "a", b"new")
-    found = objects.get("k", "a")
-    assert (read(objects, "a"), found.md5) == (b"new", hashlib.md5(b"new").digest())
-    assert found.generation > old.generation
+    stored = objects.get("k", "a")
+    assert (read(objects, "a"), stored.md5) == (b"new", hashlib.md5(b"new").digest())
+    assert stored.generation > old.generation
 
 
 def _die(*_: object) -> None:
@@ -638,7 +646,7 @@ def test_a_file_that_claims_more_than_all_may_hold_is_not_an_object(objects: Obj
     with (objects.folder / "k/huge").open("wb") as file:
         file.truncate(300 * 10**9)
     put(objects, "small")
-    assert [found.name for found in objects.list("k")] == ["small"]
+    assert [stored.name for stored in objects.list("k")] == ["small"]
     with pytest.raises(NoSpace, match="'huge' in bucket k has 300 GB, more than LOCAL_CLOUD_MAX_G"):
         objects.get("k", "huge")
     objects.delete("k", "huge")
@@ -646,7 +654,7 @@ def test_a_file_that_claims_more_than_all_may_hold_is_not_an_object(objects: Obj
 
 
 def test_work_on_objects_stops_when_it_is_to_stop(objects: Objects) -> None:
-    found = put(objects, "a")
+    stored = put(objects, "a")
     wanted = threading.Event()
     with interruptible(wanted):
         body = objects.upload_file()
@@ -654,4 +662,4 @@ def test_work_on_objects_stops_when_it_is_to_stop(objects: Objects) -> None:
         with pytest.raises(Interrupted), objects.space.open(body) as file:
             file.write(b"x")
         with pytest.raises(Interrupted):
-            files.digest(found.path)
+            files.digest(stored.path)

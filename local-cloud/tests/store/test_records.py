@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.store.errors import Damaged
+from local_cloud.store.errors import DamagedStore
 from local_cloud.store.records import Records
 
 
@@ -28,7 +28,13 @@ def test_documents_are_listed_by_the_bytes_of_their_names(records: Records) -> N
         records.put("job", name, {"name": name})
     records.put("other", "a/1", {})
     assert [name for name, _ in records.list("job")] == [
-        *("a", "a/10", "a/2", "b", "é", "\uffff", "😀")
+        "a",
+        "a/10",
+        "a/2",
+        "b",
+        "é",
+        "\uffff",
+        "😀",
     ]
     assert list(records.list("job", "a/")) == [("a/10", {"name": "a/10"}), ("a/2", {"name": "a/2"})]
 
@@ -141,7 +147,7 @@ def test_several_threads_write_at_once(records: Records) -> None:
 
 def test_a_file_that_is_no_database_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "records.db").write_bytes(b"x" * 5000)
-    with pytest.raises(Damaged, match=r"records\.db"):
+    with pytest.raises(DamagedStore, match=r"records\.db"):
         Records(tmp_path / "records.db")
     assert (tmp_path / "records.db").read_bytes() == b"x" * 5000
 

@@ -26,7 +26,13 @@ def test_a_walk_goes_by_name_and_a_folder_comes_before_what_is_in_it(tmp_path: P
         (tmp_path / name).touch()
     (tmp_path / "c").symlink_to(tmp_path / "b")
     assert [entry.below for entry in walk(tmp_path)] == [
-        *("a", "a/y", "b", "b/1", "b/1/x", "b/2", "c"),
+        "a",
+        "a/y",
+        "b",
+        "b/1",
+        "b/1/x",
+        "b/2",
+        "c",
     ]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 from tests.strangers.script import Script
-from tests.strangers.sent import DATA, ROWS, Look, Sent
+from tests.strangers.shared_parts import DATA, ROWS, Look, Sent
 
 Json = dict[str, Any]
 BUCKET = "strangers-sagemaker"
@@ -146,9 +146,9 @@ class SageMakerSent(Sent):
         if not self.job:
             study = {"HyperParameterTuningJobName": self.name}
             listed = self.place.client.list_training_jobs_for_hyper_parameter_tuning_job(**study)
-            if not (found := listed["TrainingJobSummaries"]):
+            if not (jobs := listed["TrainingJobSummaries"]):
                 return Look("failed" if self.over() else "queued", "no trial was started")
-            self.job = found[0]["TrainingJobName"]
+            self.job = jobs[0]["TrainingJobName"]
         job = self.place.client.describe_training_job(TrainingJobName=self.job)
         waits = job["SecondaryStatus"] in ("Starting", "Pending")
         state = "queued" if waits else STATES[job["TrainingJobStatus"]]

@@ -26,8 +26,16 @@ from typing import Any
 FOLDER = Path(__file__).with_name("scripts")
 PLACES = ("vertex", "sagemaker", "vertex-trial", "sagemaker-trial")
 KEYS = (
-    *("exit", "log", "model", "gone", "hyperparameters", "arguments", "tuned", "stop at"),
-    *("replicas", "only"),
+    "exit",
+    "log",
+    "model",
+    "gone",
+    "hyperparameters",
+    "arguments",
+    "tuned",
+    "stop at",
+    "replicas",
+    "only",
 )
 
 
@@ -53,8 +61,8 @@ class Script:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Its hyperparameters, without the tuned one."""
-        found: dict[str, Any] = json.loads(self.one("hyperparameters", "{}"))
-        return found
+        content: dict[str, Any] = json.loads(self.one("hyperparameters", "{}"))
+        return content
 
     @property
     def models(self) -> list[str]:

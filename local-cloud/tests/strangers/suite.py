@@ -21,7 +21,7 @@ from local_cloud.client.control import Status
 from local_cloud.engine.processes import reaper
 from tests.strangers.sagemaker import SageMaker
 from tests.strangers.script import PLACES, Script, all_scripts
-from tests.strangers.sent import ENDED, Look, Sent
+from tests.strangers.shared_parts import ENDED, Look, Sent
 from tests.strangers.vertex import Vertex
 
 AT_ONCE = 6  # sent and unended at a time: some run, the others queue
@@ -143,9 +143,9 @@ def _cancelled(sent: Sent) -> str:
 
 def _until(true: Callable[[], bool], seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while not (found := true()) and time.monotonic() < end:
+    while not (is_true := true()) and time.monotonic() < end:
         time.sleep(PERIOD)
-    return found
+    return is_true
 
 
 def _folder(script: Script, sent: Sent) -> list[str]:
@@ -160,8 +160,8 @@ def _folder(script: Script, sent: Sent) -> list[str]:
     ]
     # The number that it wrote down is its own job's; its processes bear the job's name here.
     mark = f"LOCAL_CLOUD_JOB={sent.job.rpartition('/')[2]}"
-    if script.one("gone") in files and not _until(lambda: not reaper.living((), [mark]), 10):
-        problems.append(f"processes {reaper.living((), [mark])} have outlived their job")
+    if script.one("gone") in files and not _until(lambda: not reaper.find_living((), [mark]), 10):
+        problems.append(f"processes {reaper.find_living((), [mark])} have outlived their job")
     return problems
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.strangers.script import Script
-from tests.strangers.sent import DATA, ROWS, Look, Sent
+from tests.strangers.shared_parts import DATA, ROWS, Look, Sent
 
 Json = dict[str, Any]
 BUCKET = "strangers-staging"
@@ -90,8 +90,8 @@ class Vertex:
     @cached_property
     def _template(self) -> bytes:
         name = self._uri.removeprefix(f"gs://{BUCKET}/")
-        found: bytes = self.bucket.blob(name).download_as_bytes()
-        return found
+        template: bytes = self.bucket.blob(name).download_as_bytes()
+        return template
 
     def _packed(self, script: Script) -> bytes:
         """The SDK's package with this script's Python files in place of its own."""
@@ -116,13 +116,13 @@ class Vertex:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data)
         with urllib.request.urlopen(request, timeout=60) as answer:
-            found: Json = json.load(answer)
-            return found
+            content: Json = json.load(answer)
+            return content
 
     def objects(self, prefix: str) -> dict[str, bytes]:
         """The objects below a prefix, by the rest of their names."""
-        found = list(self.bucket.list_blobs(prefix=prefix))
-        return {blob.name.removeprefix(prefix): blob.download_as_bytes() for blob in found}
+        blobs = list(self.bucket.list_blobs(prefix=prefix))
+        return {blob.name.removeprefix(prefix): blob.download_as_bytes() for blob in blobs}
 
 
 class VertexSent(Sent):
@@ -141,8 +141,10 @@ class VertexSent(Sent):
             if not self.job:
                 ended = STATES.get(study["state"], "queued") not in ("queued", "running")
                 return Look("failed" if ended else "queued", f"no trial: {study}")
-        found = self.place.call(f"/v1/{self.job}")
-        return Look(STATES.get(found["state"], "queued"), found.get("error", {}).get("message", ""))
+        resource = self.place.call(f"/v1/{self.job}")
+        return Look(
+            STATES.get(resource["state"], "queued"), resource.get("error", {}).get("message", "")
+        )
 
     def over(self) -> bool:
         state = self.place.call(f"/v1/{self.resource}")["state"]

@@ -52,7 +52,7 @@ def test_the_calls_of_an_api_are_those_of_its_definition() -> None:
 def test_what_is_said_to_be_ignored_is_a_field_of_the_service(message: Any, field: str) -> None:
     descriptor = message.pb().DESCRIPTOR
     for name in field.replace("[]", "").split("."):
-        snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
+        snake = re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)
         assert snake in descriptor.fields_by_name, name
         descriptor = descriptor.fields_by_name[snake].message_type
 

@@ -16,7 +16,7 @@ from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.home import Home
 from testing.tally import Tally
-from tests.client.test_suspended import suspend
+from tests.client.test_process_state import suspend
 from tests.notebook import Notebook, Said
 from tests.store.test_damage import DAMAGES, contents, opened
 from tests.torture.rig import Rig
@@ -53,7 +53,7 @@ def run(folder: Path, seconds: float) -> Tally:
                 break
         notebook.end()
     _damage(rig.home, chosen, time.monotonic() + seconds * 0.3, tally)
-    words = ", ".join(f"{how} {found:.1f} s" for how, found in slowest.items())
+    words = ", ".join(f"{how} {seconds:.1f} s" for how, seconds in slowest.items())
     tally.done = f"slowest call after {words}"
     return tally
 

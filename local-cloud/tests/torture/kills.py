@@ -20,8 +20,15 @@ from tests.torture.writers.studies import StudyWriter
 from tests.torture.writers.writer import Writer
 
 WRITERS: tuple[type[Writer], ...] = (
-    *(ObjectWriter, ObjectWriter, JobWriter, ModelWriter, StudyWriter),
-    *(StreamWriter, StreamWriter, StatementWriter, StatementWriter),
+    ObjectWriter,
+    ObjectWriter,
+    JobWriter,
+    ModelWriter,
+    StudyWriter,
+    StreamWriter,
+    StreamWriter,
+    StatementWriter,
+    StatementWriter,
 )
 SHORTEST, LONGEST = 0.02, 2.0  # seconds between two kills, as often around 0.04 as around 1
 OF_QUERIES = 0.6  # of the kills are of the query process

@@ -8,8 +8,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from local_cloud.json_types import Json
 from testing.tally import Tally
-from tests.torture.rig import Json, Rig
+from tests.torture.rig import Rig
 
 RECORDS = 6000  # 3 GB in a whole run
 FILLER = (b"x" * 99 + b"\n") * 5000  # follows each record
@@ -89,8 +90,8 @@ def _read(
 def _amazon(rig: Rig, job: str) -> list[bytes]:
     """The end and the beginning of the log, from CloudWatch Logs."""
     group = {"logGroupName": "/aws/sagemaker/TrainingJobs"}
-    _, found = _logs(rig, "DescribeLogStreams", group | {"logStreamNamePrefix": job})
-    streams = json.loads(found).get("logStreams", [])
+    _, answer = _logs(rig, "DescribeLogStreams", group | {"logStreamNamePrefix": job})
+    streams = json.loads(answer).get("logStreams", [])
     answers = []
     for stream in streams:
         for head in (False, True):
@@ -130,13 +131,13 @@ def _compare(rig: Rig, job: str, count: int, tally: Tally) -> None:
         log.seek(max(0, start))
         for number in range(count):
             wanted = (HEAD % number) + masked + b"\n" + FILLER
-            found = log.read(len(wanted))
-            if found == wanted:
+            text = log.read(len(wanted))
+            if text == wanted:
                 tally.survives()
-            elif secret in found:
+            elif secret in text:
                 tally.lets_in(f"{job}: the secret is in record {number} of the log")
             else:
-                tally.loses(f"{job}: record {number} of the log is {found[:80]!r} ...")
+                tally.loses(f"{job}: record {number} of the log is {text[:80]!r} ...")
                 return
         rest = log.read(1 << 16)
     tally.check(not rest, f"{job}: more is in the log than was written: {rest[:80]!r}")

@@ -23,8 +23,14 @@ LARGEST = 1 << 30  # bytes that the server itself may take
 CLIENTS = 2
 # Errors that a heavy query may end with; a mistake of the local cloud's is `fault`.
 ENDS = {
-    *("resourcesExceeded", "invalidQuery", "stopped", "notImplemented", "backendError"),
-    *("responseTooLarge", "invalid", "quotaExceeded"),
+    "resourcesExceeded",
+    "invalidQuery",
+    "stopped",
+    "notImplemented",
+    "backendError",
+    "responseTooLarge",
+    "invalid",
+    "quotaExceeded",
 }
 
 
@@ -135,13 +141,15 @@ def run(folder: Path, seconds: float) -> Tally:
         tally.check(largest < LARGEST, f"the server has had {largest >> 20} MB")
         tally.done = f"{kills} kills of the process of queries, server at {largest >> 20} MB"
         _, answer = ask(rig, "POST", "/queries", query("SELECT x FROM d.t"))
-        found = [int(row["f"][0]["v"]) for row in answer.get("rows", [])]
+        numbers = [int(row["f"][0]["v"]) for row in answer.get("rows", [])]
         for client in clients:
-            if lost := set(client.rows) - set(found):
+            if lost := set(client.rows) - set(numbers):
                 tally.loses(f"rows {sorted(lost)[:5]}", len(lost))
-            tally.survives(len(set(client.rows) & set(found)))
+            tally.survives(len(set(client.rows) & set(numbers)))
         sent = {row for client in clients for row in (*client.rows, *client.unsure)}
-        tally.check(len(found) == len({*found} & sent), "rows are there twice, or were never sent")
+        tally.check(
+            len(numbers) == len({*numbers} & sent), "rows are there twice, or were never sent"
+        )
     return tally
 
 

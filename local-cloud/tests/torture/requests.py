@@ -13,9 +13,9 @@ from pathlib import Path
 import local_cloud
 from testing.tally import Tally
 from tests.console_requests import walk
-from tests.declared import declared
-from tests.mutated import Count, send_mutated
-from tests.recorded import record
+from tests.declared_methods import declared
+from tests.mutations import Count, send_mutated
+from tests.recorded_requests import record
 from tests.schema_requests import send_declared
 from tests.torture.rig import Rig
 

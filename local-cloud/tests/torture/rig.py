@@ -16,10 +16,10 @@ import psutil
 
 from local_cloud.client import control
 from local_cloud.client.home import Home
+from local_cloud.json_types import Json
 from testing.tally import Tally
 from tests.torture.probe import Probe
 
-Json = dict[str, Any]
 PARENT = "/v1/projects/torture/locations/us-central1"
 ROLE = "arn:aws:iam::000000000000:role/SageMakerExecutionRole"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-cpu.2-4.py310:latest"
@@ -83,13 +83,13 @@ class Rig:
 
     def kill_queries(self) -> int:
         """End the process in which BigQuery's queries run by SIGKILL; how many there were."""
-        found = 0
+        killed = 0
         for process in _children(self.home.address()["pid"]):
             with contextlib.suppress(psutil.Error):
                 if QUERIES in process.cmdline():
                     process.kill()
-                    found += 1
-        return found
+                    killed += 1
+        return killed
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
@@ -133,8 +133,8 @@ class Rig:
         status, body = self.ask("GET", path)
         if status != 200:
             raise OSError(f"{path}: {status} {body[:300]!r}")
-        found: Json = json.loads(body)
-        return found
+        content: Json = json.loads(body)
+        return content
 
     def store(self, name: str, content: bytes) -> None:
         """Store an object in Cloud Storage's bucket; OSError if it is not stored."""
@@ -242,11 +242,11 @@ def processes(rig: Rig, job: str = "") -> list[int]:
     marks = {f"LOCAL_CLOUD_ENGINE={os.path.realpath(rig.home.data / 'jobs')}".encode()}
     if job:
         marks.add(f"LOCAL_CLOUD_JOB={job}".encode())
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if marks <= {*(folder / "environ").read_bytes().split(b"\0")}:
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
         except OSError:
             continue
-    return found
+    return pids

@@ -108,11 +108,11 @@ def _ports(rig: Rig, least: int) -> list[int]:
     """The ports on which replicas listen, as soon as there are so many; none in the end."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
-        found = set().union(*map(_listening, processes(rig))) - {rig.port, job_network.PROXY}
+        ports = set().union(*map(_listening, processes(rig))) - {rig.port, job_network.PROXY}
         if job_network.available():  # an equal number here is somebody else's
-            found -= _in_the_network_of("self")
-        if len(found) >= least:
-            return sorted(found)
+            ports -= _in_the_network_of("self")
+        if len(ports) >= least:
+            return sorted(ports)
         time.sleep(0.05)
     return []
 
@@ -130,13 +130,13 @@ def _listening(pid: int) -> set[int]:
 
 def _in_the_network_of(pid: str) -> set[int]:
     """The ports on which anything listens in the network of this process."""
-    found = set()
+    ports = set()
     for name in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
             _, local, _, state, *_ = line.split()
             if state == "0A":  # TCP_LISTEN
-                found.add(int(local.rpartition(":")[2], 16))
-    return found
+                ports.add(int(local.rpartition(":")[2], 16))
+    return ports
 
 
 def _link(rig: Rig, stranger: Stranger, tally: Tally, folder: Path) -> None:

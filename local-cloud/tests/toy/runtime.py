@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.protocols.rest_protocol import RestService
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 

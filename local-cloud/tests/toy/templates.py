@@ -7,7 +7,7 @@ from google.cloud.aiplatform_v1.types import NotebookRuntimeTemplate
 from local_cloud.google.vertex.parts import Parts
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 
 def resources(parts: Parts) -> list[Resource]:

@@ -13,12 +13,12 @@ def record(
 ) -> dict[str, Any]:
     """What describe_auto_ml_job_v2 says."""
     tabular = {"CompletionCriteria": {"MaxCandidates": candidates}}
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "AutoMLJobStatus": status,
         "FailureReason": "ClientError: no rows",
         "AutoMLProblemTypeConfig": {"TabularJobConfig": tabular},
     }
-    return found | ({"AutoMLJobObjective": {"MetricName": objective}} if objective else {})
+    return described | ({"AutoMLJobObjective": {"MetricName": objective}} if objective else {})
 
 
 def only_one(one: Any, other: Any, truth: Any) -> Any:

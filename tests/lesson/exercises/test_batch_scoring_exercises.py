@@ -18,10 +18,10 @@ def numbers(text: str) -> list[int]:
 
 
 def chances(ids: list[int], results: list[dict[str, Any]], *, by_place: bool = False) -> Any:
-    found = {each["instance"]["PassengerId"]: each["prediction"] for each in results}
+    predictions = {each["instance"]["PassengerId"]: each["prediction"] for each in results}
     if by_place:
         return [each["prediction"]["probability"] for each in results]
-    return [found[each]["probability"] if each in found else None for each in ids]
+    return [predictions[each]["probability"] if each in predictions else None for each in ids]
 
 
 def record(status: str = "Completed", split: str = "Line", join: str = "Line") -> dict[str, Any]:

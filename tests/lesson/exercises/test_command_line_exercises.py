@@ -74,6 +74,6 @@ def test_a_program_that_is_missing_is_said_to_be_in_one_sentence(
     there = {"aws": "/somewhere/aws"}
     monkeypatch.setattr(shutil, "which", there.get)
     programs.report("gcloud", "aws")
-    missing, found = capsys.readouterr().out.splitlines()
+    missing, present = capsys.readouterr().out.splitlines()
     assert missing.startswith("gcloud is not installed (cloud.google.com/sdk/docs/install)")
-    assert found == "aws: /somewhere/aws"
+    assert present == "aws: /somewhere/aws"

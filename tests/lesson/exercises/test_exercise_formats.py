@@ -27,10 +27,10 @@ def test_an_episode_asks_for_choices_and_for_something_worked_out(path: Path) ->
 
 def kinds() -> Counter[str]:
     """How many exercises of all pages are answered in each way."""
-    names = [found.name for found in pkgutil.iter_modules(exercises.__path__)]
+    names = [module.name for module in pkgutil.iter_modules(exercises.__path__)]
     modules = [import_module(f"lesson.exercises.{name}") for name in names]
-    found = [each for module in modules for each in vars(module).values()]
-    return Counter(each.kind for each in found if isinstance(each, Exercise))
+    values = [each for module in modules for each in vars(module).values()]
+    return Counter(each.kind for each in values if isinstance(each, Exercise))
 
 
 def test_a_third_of_all_answers_is_code_or_a_job() -> None:

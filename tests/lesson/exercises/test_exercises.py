@@ -140,13 +140,13 @@ class TestExercises(ExerciseRules):
 def test_the_script_has_the_functions_in_the_sections_of_the_hint() -> None:
     script = Path(train_nn.__file__).read_text(encoding="utf-8")
     sections = script.split("\n# ---- ")
-    found = [
+    counts = [
         number
         for name, _ in exercises.FUNCTIONS
         for number, section in enumerate(sections)
         if f"\ndef {name}(" in section
     ]
-    assert found == [1, 1, 2, 7, 2]
+    assert counts == [1, 1, 2, 7, 2]
     assert "add_up_gradients(" in sections[2]
 
 

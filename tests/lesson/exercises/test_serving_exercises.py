@@ -131,7 +131,7 @@ def endpoints(
     def predict(instances: Any) -> None:
         try:
             predictor.rows(instances)
-        except serve_nn.Refused as refused:
+        except serve_nn.BadRequest as refused:
             raise LessonError(str(refused)) from None
 
     folder = tmp_path_factory.mktemp("endpoints")

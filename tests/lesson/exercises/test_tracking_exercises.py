@@ -33,8 +33,8 @@ def write_curves() -> None:
 
 def table(**losses: float | None) -> pd.DataFrame:
     """An experiment with these runs."""
-    found = [float("nan") if loss is None else loss for loss in losses.values()]
-    return pd.DataFrame({"run_name": list(losses), "metric.loss": found})
+    losses_found = [float("nan") if loss is None else loss for loss in losses.values()]
+    return pd.DataFrame({"run_name": list(losses), "metric.loss": losses_found})
 
 
 MODEL = "projects/p/locations/us-central1/models/1"

@@ -13,7 +13,7 @@ from google.cloud import aiplatform, storage
 
 from GCP_helpers.costs import estimate_cost
 from lesson.exercises import gcs_data, vertex_first_job, vertex_gpu_replicas
-from lesson.exercises.kinds.lettered import choice
+from lesson.exercises.kinds.letters import choice
 from lesson.preparation import prepare
 from local_cloud.client.control import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules

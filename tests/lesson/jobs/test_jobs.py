@@ -71,8 +71,8 @@ def test_a_job_without_metrics_keeps_what_it_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Run("SageMaker", "m", 1.0, None, None, "s3://b/x")
-    found = with_results(run, "j", Times(THEN, THEN, THEN), copy=tmp_path)
-    assert found.folder == tmp_path and found.accuracy is None
+    finished = with_results(run, "j", Times(THEN, THEN, THEN), copy=tmp_path)
+    assert finished.folder == tmp_path and finished.accuracy is None
     assert capsys.readouterr().out.startswith("j left no metrics.json")
 
 

@@ -85,8 +85,8 @@ def test_values_come_back_as_they_were_asked_for(patience: int, rate: float, hid
     as_doubles = asked | {"patience": float(patience)}  # Vertex AI's whole numbers
     as_texts = {name: str(value) for name, value in asked.items()}  # SageMaker's numbers
     for sent in (as_doubles, as_texts):
-        found = studies.values(SPACE, sent)
-        assert found == asked and isinstance(found["patience"], int)
+        values = studies.values(SPACE, sent)
+        assert values == asked and isinstance(values["patience"], int)
     assert studies.values({"rows": one_of(16, 64)}, {"rows": 16.0}) == {"rows": 16}
 
 

@@ -40,8 +40,8 @@ def test_a_replica_that_fails_is_said_in_one_sentence() -> None:
 def test_the_crossover_is_where_the_speed_up_stays_above_1(
     rows: list[float], speed_ups: list[float], expected: float | None
 ) -> None:
-    found = scaling.crossover(rows, speed_ups)
-    assert found is None if expected is None else found == pytest.approx(expected)
+    crossover = scaling.crossover(rows, speed_ups)
+    assert crossover is None if expected is None else crossover == pytest.approx(expected)
 
 
 def test_speed_ups_are_drawn_and_told_in_words(tmp_path: Path) -> None:

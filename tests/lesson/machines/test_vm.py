@@ -32,7 +32,7 @@ SECOND = 1 / 3600
 
 
 @dataclass
-class Rented:
+class StandInMachine:
     """A machine that starts in a scratch folder."""
 
     folder: Path
@@ -82,8 +82,8 @@ class Rented:
 
 
 @pytest.fixture
-def rented(tmp_path: Path) -> Iterator[Rented]:
-    made = Rented(tmp_path)
+def rented(tmp_path: Path) -> Iterator[StandInMachine]:
+    made = StandInMachine(tmp_path)
     yield made
     try:  # what was killed takes a moment to go
         wait_until(lambda: not _running(tmp_path), 10)
@@ -113,20 +113,22 @@ def nvidia_smi(folder: Path, gpus: int) -> None:
     program.chmod(0o755)
 
 
-def test_one_process_for_each_gpu_trains_one_model_and_the_machine_ends(rented: Rented) -> None:
+def test_one_process_for_each_gpu_trains_one_model_and_the_machine_ends(
+    rented: StandInMachine,
+) -> None:
     nvidia_smi(rented.folder, gpus=2)
     machine = rented.machine(gpus=2)
     code, said = rented.ended(machine, CUDA_VISIBLE_DEVICES="")
     assert code == 0, said
-    found = json.loads((Path(machine.results) / "metrics.json").read_text())
-    assert found["world_size"] == 2
+    metrics = json.loads((Path(machine.results) / "metrics.json").read_text())
+    assert metrics["world_size"] == 2
     assert Path(machine.exit_code).read_text() == "0\n"
     assert "validation:accuracy" in (rented.folder / "bucket" / vm.LOG).read_text()
     assert rented.off.read_text() == "off\n"
 
 
 def test_a_driver_that_sees_fewer_gpus_ends_the_machine_before_anything_is_installed(
-    rented: Rented,
+    rented: StandInMachine,
 ) -> None:
     nvidia_smi(rented.folder, gpus=1)
     machine = rented.machine(gpus=2)
@@ -136,7 +138,7 @@ def test_a_driver_that_sees_fewer_gpus_ends_the_machine_before_anything_is_insta
     assert not Path(machine.results).exists()
 
 
-def test_the_deadline_stops_a_training_which_leaves_a_checkpoint(rented: Rented) -> None:
+def test_the_deadline_stops_a_training_which_leaves_a_checkpoint(rented: StandInMachine) -> None:
     """It comes early: what sleeps until then is woken once the training trains."""
     machine = rented.machine(epochs=10**9, patience=0, checkpoint_every=10)
     checkpoints = Path(machine.results) / "checkpoints"
@@ -152,7 +154,7 @@ def test_the_deadline_stops_a_training_which_leaves_a_checkpoint(rented: Rented)
     assert rented.off.exists()
 
 
-def test_the_deadline_holds_when_everything_hangs(rented: Rented) -> None:
+def test_the_deadline_holds_when_everything_hangs(rented: StandInMachine) -> None:
     """The interpreter never answers, not even to a signal, nor does the bucket."""
     python = rented.folder / "python"
     python.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n")
@@ -163,7 +165,9 @@ def test_the_deadline_holds_when_everything_hangs(rented: Rented) -> None:
         os.killpg(process.pid, signal.SIGKILL)  # what a machine that is off does
 
 
-def test_a_flag_runs_nothing_and_what_the_script_refuses_is_in_the_log(rented: Rented) -> None:
+def test_a_flag_runs_nothing_and_what_the_script_refuses_is_in_the_log(
+    rented: StandInMachine,
+) -> None:
     machine = rented.machine(hidden="$(touch hacked); 'x'")
     code, _ = rented.ended(machine)
     assert code == 1 and rented.off.exists()
@@ -178,7 +182,7 @@ def test_a_deadline_has_to_be_in_the_future() -> None:
 
 
 @pytest.mark.slow  # `make test-all` installs the program
-def test_shellcheck_finds_nothing(rented: Rented) -> None:
+def test_shellcheck_finds_nothing(rented: StandInMachine) -> None:
     script = rented.folder / "startup.sh"
     script.write_text(rented.machine(gpus=2).script())
     done = subprocess.run(
@@ -188,7 +192,7 @@ def test_shellcheck_finds_nothing(rented: Rented) -> None:
 
 
 @pytest.mark.slow  # it installs torch
-def test_the_environment_is_made_with_the_locks_versions(rented: Rented) -> None:
+def test_the_environment_is_made_with_the_locks_versions(rented: StandInMachine) -> None:
     from tools.package_index import pip_configuration
 
     command = [sys.executable, "-m", "pip", "config", "list"]
@@ -201,5 +205,5 @@ def test_the_environment_is_made_with_the_locks_versions(rented: Rented) -> None
     machine = rented.machine()
     code, said = rented.ended(machine, VM_PYTHON="", **more)
     assert code == 0, said
-    found = json.loads((Path(machine.results) / "metrics.json").read_text())
-    assert f"torch=={found['versions']['torch'].partition('+')[0]}" == vm.find_locked("torch")
+    metrics = json.loads((Path(machine.results) / "metrics.json").read_text())
+    assert f"torch=={metrics['versions']['torch'].partition('+')[0]}" == vm.find_locked("torch")

@@ -100,14 +100,14 @@ def test_an_interrupted_wait_says_that_the_job_runs_and_how_to_cancel_it(
             manager.interrupt_kernel()
 
         status, said = shown(client, code, interrupt)
-        found = re.fullmatch(
+        match = re.fullmatch(
             r"\w+: interrupted: the notebook no longer waits, but the job "
             rf"({name}) continues to run\. To cancel it: (import {helpers}; .*)",
             said,
         )
         assert status == "error"
-        assert found, said[-2000:]
-        assert shown(client, found[2]) == ("ok", "")
+        assert match, said[-2000:]
+        assert shown(client, match[2]) == ("ok", "")
 
 
 def test_after_a_restart_a_cell_says_which_cell_to_run(tmp_path: Path) -> None:

@@ -48,22 +48,22 @@ def said(monkeypatch: Patch, *running: Process) -> Line:
 
 
 def test_kernels_on_tcp_with_other_people_are_to_fix(tmp_path: Path, monkeypatch: Patch) -> None:
-    found = said(monkeypatch, kernel(tmp_path, "tcp"), Process(ADA, ["bash"]))
-    assert found.word == "FIX"
-    assert f"user {ADA}" in found.text and "1 of your kernels" in found.text
-    assert "learners/setup.md" in found.text
+    line = said(monkeypatch, kernel(tmp_path, "tcp"), Process(ADA, ["bash"]))
+    assert line.word == "FIX"
+    assert f"user {ADA}" in line.text and "1 of your kernels" in line.text
+    assert "learners/setup.md" in line.text
 
 
 def test_kernels_on_socket_files_are_not(tmp_path: Path, monkeypatch: Patch) -> None:
-    found = said(monkeypatch, kernel(tmp_path, "ipc"), Process(ADA, ["bash"]))
-    assert (found.word, found.text) == ("PASS", "none of yours listens on TCP")
+    line = said(monkeypatch, kernel(tmp_path, "ipc"), Process(ADA, ["bash"]))
+    assert (line.word, line.text) == ("PASS", "none of yours listens on TCP")
     assert said(monkeypatch, Process(ADA, ["bash"])).text == "no kernel of yours is running"
 
 
 def test_where_nobody_else_is_tcp_is_not_either(tmp_path: Path, monkeypatch: Patch) -> None:
     services = [Process(33, ["nginx"]), Process(65_534, ["dnsmasq"]), Process(ME, ["bash"])]
-    found = said(monkeypatch, kernel(tmp_path, "tcp"), *services)
-    assert (found.word, found.text) == ("PASS", "on TCP, but nobody else uses this machine")
+    line = said(monkeypatch, kernel(tmp_path, "tcp"), *services)
+    assert (line.word, line.text) == ("PASS", "on TCP, but nobody else uses this machine")
 
 
 def test_somebody_who_is_away_counts_by_the_account(tmp_path: Path, monkeypatch: Patch) -> None:

@@ -22,7 +22,7 @@ from lesson.show.progress import (
     RED,
     Display,
     Progress,
-    coloured,
+    colour,
     in_notebook,
     markup,
     text,
@@ -168,10 +168,10 @@ def test_a_terminals_line_is_overwritten_in_place() -> None:
 
 
 def test_colour_is_for_ends_and_for_those_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert coloured("[#] running", "running") == "[#] running"
-    assert coloured("[.] failed", "failed") == "\033[31m[.]\033[0m failed"
+    assert colour("[#] running", "running") == "[#] running"
+    assert colour("[.] failed", "failed") == "\033[31m[.]\033[0m failed"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert coloured("[.] failed", "failed") == "[.] failed"
+    assert colour("[.] failed", "failed") == "[.] failed"
 
 
 def test_outside_a_notebook_there_is_none() -> None:

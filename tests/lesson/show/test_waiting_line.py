@@ -42,11 +42,13 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingKernelC
 
 def shown(kernel: BlockingKernelClient, code: str) -> list[dict[str, Any]]:
     """What reaches the notebook below a cell."""
-    found = []
-    kernel.execute_interactive(code, timeout=60, output_hook=found.append)
+    messages = []
+    kernel.execute_interactive(code, timeout=60, output_hook=messages.append)
     kinds = ("display_data", "update_display_data", "stream", "error")
     return [
-        each["content"] | {"kind": each["msg_type"]} for each in found if each["msg_type"] in kinds
+        each["content"] | {"kind": each["msg_type"]}
+        for each in messages
+        if each["msg_type"] in kinds
     ]
 
 

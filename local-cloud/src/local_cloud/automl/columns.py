@@ -58,14 +58,14 @@ class Columns:
         A column that a row does not have, and an empty value, are missing values.
         """
         given = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for name in self.numeric:
             values = given[name] if name in given else pd.Series([None] * len(given), dtype=object)
-            found[name] = numbers(values, name)
+            columns[name] = numbers(values, name)
         for name in self.categories:
             values = given[name] if name in given else pd.Series([None] * len(given), dtype=object)
-            found[name] = np.array([text(value) for value in values], dtype=object)
-        return pd.DataFrame(found, index=range(len(given)))
+            columns[name] = np.array([text(value) for value in values], dtype=object)
+        return pd.DataFrame(columns, index=range(len(given)))
 
     def document(self) -> dict[str, Any]:
         """Return the columns as JSON can hold them."""
@@ -80,8 +80,12 @@ class Columns:
 
 # What pandas raises for bytes that are no table, and for a .gz that is damaged or cut off.
 UNREADABLE = (
-    *(pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError),
-    *(zlib.error, gzip.BadGzipFile, EOFError),
+    pd.errors.ParserError,
+    pd.errors.EmptyDataError,
+    UnicodeDecodeError,
+    zlib.error,
+    gzip.BadGzipFile,
+    EOFError,
 )
 
 
@@ -121,9 +125,9 @@ def kind_of(values: pd.Series) -> tuple[str, str]:
 
 def _counts(present: pd.Series) -> bool:
     """Return whether many rows hold nothing but different whole numbers, near each other."""
-    found = pd.to_numeric(present).astype(float)
-    near = found.max() - found.min() < 2 * len(found)
-    return bool(len(found) > MANY and near and found.is_unique and (found % 1 == 0).all())
+    values = pd.to_numeric(present).astype(float)
+    near = values.max() - values.min() < 2 * len(values)
+    return bool(len(values) > MANY and near and values.is_unique and (values % 1 == 0).all())
 
 
 def is_numeric(present: pd.Series) -> bool:
@@ -133,14 +137,14 @@ def is_numeric(present: pd.Series) -> bool:
 
 def numbers(values: Any, name: str) -> np.ndarray:
     """Return a column as numbers, NaN where a value is missing."""
-    found = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").to_numpy(
+    parsed = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").to_numpy(
         float, copy=True
     )
-    for value, number in zip(values, found, strict=True):
+    for value, number in zip(values, parsed, strict=True):
         if np.isnan(number) and text(value).strip().lower() not in ("", "nan", "na", "null"):
             raise BadData(f"column {name!r}: {value!r} is not a number")
-    found[~np.isfinite(found)] = np.nan
-    return np.asarray(found)
+    parsed[~np.isfinite(parsed)] = np.nan
+    return np.asarray(parsed)
 
 
 def text(value: Any) -> str:

@@ -50,7 +50,7 @@ def classification(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, fl
     recall are the second one's, for more the last three are weighted means. Macro: plain means.
     """
     classes = probabilities.shape[1]
-    wanted, found = one_hot(truth, classes).ravel(), probabilities.ravel()
+    wanted, scores = one_hot(truth, classes).ravel(), probabilities.ravel()
     both = truth, probabilities[:, -1]
     labels, best = list(range(classes)), probabilities.argmax(axis=1)
     average = "binary" if classes == 2 else "weighted"
@@ -65,8 +65,8 @@ def classification(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, fl
     )
     return {
         "logLoss": float(metrics.log_loss(truth, probabilities, labels=labels)),
-        "auRoc": _area(*both) if classes == 2 else _area(wanted, found),
-        "auPrc": float(metrics.average_precision_score(wanted, found)),
+        "auRoc": _area(*both) if classes == 2 else _area(wanted, scores),
+        "auPrc": float(metrics.average_precision_score(wanted, scores)),
         "accuracy": float((best == truth).mean()),
         "balancedAccuracy": float(recalls[there].mean()),
         "f1": float(f1),
@@ -86,32 +86,32 @@ def _area(truth: np.ndarray, scores: np.ndarray) -> float:
 def regression(truth: np.ndarray, values: np.ndarray) -> dict[str, float]:
     """Return metrics of values; relative ones where the values allow them."""
     squared = float(((truth - values) ** 2).mean())
-    found = {
+    errors = {
         "rootMeanSquaredError": squared**0.5,
         "meanSquaredError": squared,
         "meanAbsoluteError": float(np.abs(truth - values).mean()),
         "rSquared": float(metrics.r2_score(truth, values)) if len(truth) > 1 else 0.0,
     }
     if (truth != 0).all():
-        found["meanAbsolutePercentageError"] = float(np.abs((truth - values) / truth).mean() * 100)
+        errors["meanAbsolutePercentageError"] = float(np.abs((truth - values) / truth).mean() * 100)
     if (truth >= 0).all() and (values > -1).all():
         apart = np.log1p(truth) - np.log1p(values)
-        found["rootMeanSquaredLogError"] = float((apart**2).mean() ** 0.5)
-    return found
+        errors["rootMeanSquaredLogError"] = float((apart**2).mean() ** 0.5)
+    return errors
 
 
 def evaluation(
     task: str, truth: np.ndarray, predictions: np.ndarray, *, classes: Sequence[str]
 ) -> dict[str, Any]:
     """Return the metrics with, for classes, a confusion matrix and a row for each threshold."""
-    found: dict[str, Any] = dict(of(task, truth, predictions))
+    evaluated: dict[str, Any] = dict(of(task, truth, predictions))
     if task == CLASSIFICATION:
         matrix = metrics.confusion_matrix(
             truth, predictions.argmax(axis=1), labels=list(range(len(classes)))
         )
-        found["confusionMatrix"] = {"classes": list(classes), "rows": matrix.tolist()}
-        found["thresholds"] = thresholds(one_hot(truth, len(classes)), predictions)
-    return found
+        evaluated["confusionMatrix"] = {"classes": list(classes), "rows": matrix.tolist()}
+        evaluated["thresholds"] = thresholds(one_hot(truth, len(classes)), predictions)
+    return evaluated
 
 
 def multi_label(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
@@ -119,12 +119,12 @@ def multi_label(truth: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
 
     All are micro-averaged over (row, class) pairs. One area is 0 where no pair is true.
     """
-    wanted, found = truth.ravel(), probabilities.ravel()
+    wanted, scores = truth.ravel(), probabilities.ravel()
     both = 0 < wanted.sum() < len(wanted)
     return {
-        "logLoss": float(metrics.log_loss(wanted, found, labels=[False, True])),
-        "auRoc": float(metrics.roc_auc_score(wanted, found)) if both else 0.0,
-        "auPrc": float(metrics.average_precision_score(wanted, found)) if wanted.any() else 0.0,
+        "logLoss": float(metrics.log_loss(wanted, scores, labels=[False, True])),
+        "auRoc": float(metrics.roc_auc_score(wanted, scores)) if both else 0.0,
+        "auPrc": float(metrics.average_precision_score(wanted, scores)) if wanted.any() else 0.0,
         "thresholds": thresholds(truth, probabilities),
     }
 

@@ -39,13 +39,13 @@ class PictureModel:
 
     def predict(self, pictures: np.ndarray) -> np.ndarray:
         """Return probabilities, (pictures, classes); pictures: (n, SIZE, SIZE, 3) from 0 to 1."""
-        found = []
+        batches = []
         self.network.eval()
         with torch.no_grad():
             for start in range(0, len(pictures), AT_ONCE):
                 outputs = self.network(_tensor(pictures[start : start + AT_ONCE])).double()
-                found.append(outputs.sigmoid() if self.multi_label else outputs.softmax(1))
-        return np.asarray(torch.cat(found).numpy())
+                batches.append(outputs.sigmoid() if self.multi_label else outputs.softmax(1))
+        return np.asarray(torch.cat(batches).numpy())
 
     def explain(self, picture: np.ndarray, count: int) -> tuple[np.ndarray, float, float, int]:
         """Return a (GRID, GRID) map of attributions, two predictions, and the class's place.
@@ -72,8 +72,8 @@ class PictureModel:
         place = int(predictions[-1].argmax())
         values = predictions[:, place].tolist()
         means = shapley.means(shapley.changes(paths, values), regions)
-        found = np.array([means[region] for region in regions]).reshape(GRID, GRID)
-        return found, values[0], values[-1], place
+        attributions = np.array([means[region] for region in regions]).reshape(GRID, GRID)
+        return attributions, values[0], values[-1], place
 
     def save(self, folder: Path) -> None:
         """Write the model's files."""

@@ -32,7 +32,7 @@ INFREQUENT = 5  # rows; categories with fewer share one column
 MOST_CATEGORIES = 30  # of a column; the others share one, too
 
 
-def preprocessing(columns: Columns) -> ColumnTransformer:
+def build_preprocessing(columns: Columns) -> ColumnTransformer:
     """Build the preparation of columns.
 
     Missing numbers become medians with an indicator, and are scaled; a category becomes 0/1
@@ -65,7 +65,7 @@ def pipeline(
 ) -> Pipeline:
     """Return a model of this name, untrained, after its preprocessing."""
     estimator = MODELS[model][0](task == CLASSIFICATION, dict(parameters), seed)
-    return Pipeline([("columns", preprocessing(columns)), ("model", estimator)])
+    return Pipeline([("columns", build_preprocessing(columns)), ("model", estimator)])
 
 
 def _linear(classes: bool, parameters: dict[str, Any], seed: int) -> Any:
@@ -99,7 +99,7 @@ def _tune_trees(name: str) -> Callable[[optuna.Trial], Parameters]:
     return tune
 
 
-def _boosting(classes: bool, parameters: dict[str, Any], seed: int) -> Any:
+def _build_boosting(classes: bool, parameters: dict[str, Any], seed: int) -> Any:
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     return kind(**parameters, early_stopping=False, random_state=seed)
 
@@ -138,7 +138,7 @@ def _tune_network(trial: optuna.Trial) -> Parameters:
 MODELS: dict[str, tuple[Callable[..., Any], Callable[[optuna.Trial], Parameters], Parameters]] = {
     LINEAR: (_linear, _tune_linear, {"linear.strength": 1.0}),
     "boosting": (
-        _boosting,
+        _build_boosting,
         _tune_boosting,
         {"boosting.learning_rate": 0.05, "boosting.max_iter": 100, "boosting.max_leaf_nodes": 8},
     ),

@@ -83,10 +83,10 @@ class Problem:
     def truth(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the targets of rows: the classes' places, or numbers."""
         if self.task == REGRESSION:
-            found = numbers(rows[self.target], self.target)
-            if np.isnan(found).any():
+            targets = numbers(rows[self.target], self.target)
+            if np.isnan(targets).any():
                 raise BadData(f"target {self.target!r} is missing in a row")
-            return found
+            return targets
         places = {name: place for place, name in enumerate(self.classes)}
         try:
             return np.array([places[str(value)] for value in rows[self.target]], dtype=int)
@@ -95,8 +95,8 @@ class Problem:
 
     def predict(self, fitted: Any, frame: pd.DataFrame) -> np.ndarray:
         """Return the probabilities of all classes, or values; frame: of Columns.frame()."""
-        found = fitted.predict_proba(frame) if self.classes else fitted.predict(frame)
-        return np.asarray(found, dtype=float)
+        predictions = fitted.predict_proba(frame) if self.classes else fitted.predict(frame)
+        return np.asarray(predictions, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,12 @@ def search(
     folds = _folds(problem, truth)
     names = sorted(models, key=lambda name: name != LINEAR)
     better = metrics.KNOWN[problem.task][problem.objective]
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     end = time.monotonic() + (math.inf if seconds is None else seconds)
 
     def stop_at_the_end(study: optuna.Study, _: optuna.trial.FrozenTrial) -> None:
-        if patience is not None and any(one.metrics for one in found):
-            since = len(found) - max(len(names), 1 + study.best_trial.number)
+        if patience is not None and any(one.metrics for one in candidates):
+            since = len(candidates) - max(len(names), 1 + study.best_trial.number)
             if since >= patience:
                 study.stop()
         if time.monotonic() >= end:  # Optuna's own timeout may leave no candidate at all
@@ -155,7 +155,7 @@ def search(
         one = _cross_validate(
             problem, one, frame=frame, truth=truth, folds=folds, limit=candidate_seconds
         )
-        found.append(one)
+        candidates.append(one)
         tell(one)
         if not one.metrics:
             raise optuna.TrialPruned
@@ -163,9 +163,9 @@ def search(
 
     study = _study(names, problem.seed, better)
     study.optimize(try_candidate, n_trials=max(1, trials), callbacks=[stop_at_the_end])
-    complete = [one for one in found if one.metrics]
+    complete = [one for one in candidates if one.metrics]
     complete.sort(key=lambda one: one.metrics[problem.objective], reverse=better)
-    return complete + [one for one in found if not one.metrics]
+    return complete + [one for one in candidates if not one.metrics]
 
 
 def fit(problem: Problem, candidate: Candidate) -> Any:

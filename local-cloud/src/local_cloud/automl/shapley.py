@@ -27,12 +27,12 @@ def changes(
 
     A path of n features has n + 1 predictions, the first of which is the baseline's.
     """
-    found, start = [], 0
+    by_path, start = [], 0
     for path in paths:
         own = values[start : start + len(path) + 1]
-        found.append({name: own[at + 1] - own[at] for at, name in enumerate(path)})
+        by_path.append({name: own[at + 1] - own[at] for at, name in enumerate(path)})
         start += len(path) + 1
-    return found
+    return by_path
 
 
 def means(

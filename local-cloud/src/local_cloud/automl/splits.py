@@ -34,28 +34,28 @@ class Split:
                 row = int(np.flatnonzero(moments.isna())[0])
                 value = rows[self.time].iloc[row]
                 raise BadData(f"column {self.time!r}: {value!r} is not a time")
-            return self._cut(np.argsort(moments.to_numpy(), kind="stable"))
-        found = self.shares(len(rows), seed)
+            return self._assign_parts(np.argsort(moments.to_numpy(), kind="stable"))
+        assigned = self.shares(len(rows), seed)
         if self.column:
             for place, value in enumerate(rows[self.column]):
                 word = text(value).strip().lower()
                 if word not in (*NAMES, "", "unassigned"):
                     known = "TRAIN, VALIDATE, TEST or UNASSIGNED"
                     raise BadData(f"column {self.column!r}: {value!r} is not {known}")
-                found[place] = NAMES.get(word, found[place])
-        return found
+                assigned[place] = NAMES.get(word, assigned[place])
+        return assigned
 
     def shares(self, count: int, seed: int) -> np.ndarray:
         """Return the part of each of so many rows, at random."""
-        return self._cut(np.random.default_rng(seed).permutation(count))
+        return self._assign_parts(np.random.default_rng(seed).permutation(count))
 
-    def _cut(self, order: np.ndarray) -> np.ndarray:
+    def _assign_parts(self, order: np.ndarray) -> np.ndarray:
         """Return parts of rows that stand in this order."""
         ends = np.round(np.cumsum(self.fractions)[:2] * len(order)).astype(int)
-        found = np.empty(len(order), dtype=object)
+        assigned = np.empty(len(order), dtype=object)
         for part, places in zip(PARTS, np.split(order, ends), strict=True):
-            found[places] = part
-        return found
+            assigned[places] = part
+        return assigned
 
     @property
     def unused(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def column(values: pd.Series) -> dict[str, Any]:
     present = values[values.notna()]
     texts = present.astype(str)
     top = texts.value_counts().sort_index().sort_values(ascending=False, kind="stable")[:TOP]
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "type": "text",
         "missing": len(values) - len(present),
         "distinct": int(texts.nunique()),
@@ -33,12 +33,12 @@ def column(values: pd.Series) -> dict[str, Any]:
     }
     if len(present) and columns.is_numeric(present):
         numbers = pd.to_numeric(present).astype(float)
-        found |= {
+        described |= {
             "type": "number",
             "mean": float(numbers.mean()),
             "deviation": float(numbers.std(ddof=0)),
             "quantiles": [float(each) for each in numbers.quantile(list(QUANTILES))],
         }
-    elif not found["distinct"] or columns.kind_of(values)[0] == columns.CATEGORY:
-        found["type"] = "category" if found["distinct"] else "empty"
-    return found
+    elif not described["distinct"] or columns.kind_of(values)[0] == columns.CATEGORY:
+        described["type"] = "category" if described["distinct"] else "empty"
+    return described

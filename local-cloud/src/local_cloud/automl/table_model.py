@@ -70,8 +70,8 @@ class TableModel:
                 for name in path:
                     step[name] = given[name]
                     steps.append(dict(step))
-            found = self.predict(steps)
-            values = found[:, found[-1].argmax()] if self.classes else found
+            predictions = self.predict(steps)
+            values = predictions[:, predictions[-1].argmax()] if self.classes else predictions
             means = shapley.means(shapley.changes(paths, values.tolist()), names)
             for name in names:
                 sums[name] += abs(means[name]) / len(frame)

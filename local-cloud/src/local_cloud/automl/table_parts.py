@@ -9,15 +9,15 @@ from typing import Any
 from local_cloud.automl import columns
 from local_cloud.automl.errors import BadData
 from local_cloud.automl.splits import PARTS, Split
-from local_cloud.bounded.errors import Damaged
+from local_cloud.bounded.errors import DamagedFile
 
 
 def write(paths: Sequence[str], split: Mapping[str, Any], *, seed: int, folder: str) -> None:
-    """Write FOLDER/PART.csv for each part; split: the fields of a Split. Raises Damaged."""
+    """Write FOLDER/PART.csv for each part; split: the fields of a Split. Raises DamagedFile."""
     try:
         rows = columns.read([Path(path) for path in paths])
         parts = Split(**split).parts(rows, seed)
     except BadData as problem:
-        raise Damaged(str(problem)) from None
+        raise DamagedFile(str(problem)) from None
     for part in PARTS:
         rows[parts == part].to_csv(Path(folder, f"{part}.csv"), index=False)

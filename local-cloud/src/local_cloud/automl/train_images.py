@@ -85,12 +85,12 @@ def train(asked: argparse.Namespace) -> None:
         tell=tell,
     )
     model.save(asked.output / "model")
-    found = model.predict(test[0])
+    predictions = model.predict(test[0])
     if asked.multi_label:
-        evaluated = metrics.multi_label(test[1].astype(bool), found)
+        evaluated = metrics.multi_label(test[1].astype(bool), predictions)
     else:
         truth = test[1].argmax(axis=1)
-        evaluated = metrics.evaluation(metrics.CLASSIFICATION, truth, found, classes=classes)
+        evaluated = metrics.evaluation(metrics.CLASSIFICATION, truth, predictions, classes=classes)
     write(asked.output / "evaluation.json", evaluated)
     print(f"on the pictures to test with: logLoss {evaluated['logLoss']:.4f}")
 
@@ -100,18 +100,18 @@ def split(items: list[dict[str, Any]], asked: argparse.Namespace) -> np.ndarray:
 
     Each class is split by itself, so that small sets have all classes in all parts.
     """
-    first, found = (
+    first, assigned = (
         [(item["labels"] or [""])[0] for item in items],
         np.empty(len(items), dtype=object),
     )
     fractions = Split(tuple(asked.fractions))
     for place, label in enumerate(sorted(set(first))):
         own = [number for number, each in enumerate(first) if each == label]
-        found[own] = fractions.shares(len(own), asked.seed + place)
+        assigned[own] = fractions.shares(len(own), asked.seed + place)
     for number, item in enumerate(items):
         if asked.own_split and item["use"]:
-            found[number] = item["use"]
-    return found
+            assigned[number] = item["use"]
+    return assigned
 
 
 if __name__ == "__main__":

@@ -79,16 +79,17 @@ def train(asked: argparse.Namespace) -> None:
         print(f"candidate {one.name}: {line}", flush=True)
 
     limits = {"trials": asked.trials, "seconds": asked.seconds, "patience": asked.patience}
-    found = search.search(problem, **limits, tell=tell)
-    print(f"{len(found)} candidates in {time.monotonic() - began:.1f} s; best: {found[0].name}")
-    model = TableModel.of(problem, found[0])
+    candidates = search.search(problem, **limits, tell=tell)
+    best = candidates[0]
+    print(f"{len(candidates)} candidates in {time.monotonic() - began:.1f} s; best: {best.name}")
+    model = TableModel.of(problem, best)
     model.save(asked.output / "model")
     evaluated = metrics.evaluation(
         problem.task, problem.truth(tested), model.predict(tested), classes=problem.classes
     )
     evaluated["importance"] = model.importance(tested[: count_explained_rows(model)])
     write(asked.output / "evaluation.json", evaluated)
-    write(asked.output / "candidates.json", [one.document() for one in found])
+    write(asked.output / "candidates.json", [one.document() for one in candidates])
     print(f"on the rows to test with: {problem.objective} {evaluated[problem.objective]:.4f}")
 
 

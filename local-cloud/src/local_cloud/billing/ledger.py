@@ -3,7 +3,7 @@
     print(bill(platform))
 
 Everything comes from the records and the buckets, at the moment of the call: nothing runs here,
-and nothing is kept but the sums of buckets with very many objects (stored.py).
+and nothing is kept but the sums of buckets with very many objects (bucket_bytes.py).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from local_cloud.billing import query_records, run_records, stored
+from local_cloud.billing import bucket_bytes, query_records, run_records
+from local_cloud.billing.bucket_bytes import BucketBytes
 from local_cloud.billing.prices import MONTH, ListPrice
 from local_cloud.billing.removals import BUCKETS, removal
-from local_cloud.billing.stored import Stored
 from local_cloud.billing.tariffs import QUERIES, ROUNDINGS, RUNS, SERVICES, STORAGE, tariff
 from local_cloud.client.bill_rows import Bill, Leak, Row
 from local_cloud.engine.jobs.rental_records import Rentals
@@ -45,11 +45,11 @@ def bill(platform: Platform, now: float | None = None) -> Bill:
     with platform.records.transaction():  # none is seen twice, or not at all
         rentals = list(Rentals(platform.records))
     for rental in rentals:
-        rows += (found := list(price_rental(rental, at)))
+        rows += (rental_rows := list(price_rental(rental, at)))
         if rental.is_running:
-            leaks.append(_leak(rental, found, at))
+            leaks.append(_leak(rental, rental_rows, at))
         elif rental.is_queued:
-            queued.append(_leak(rental, found, at))
+            queued.append(_leak(rental, rental_rows, at))
     for row, leak in chain(_of_buckets("gs", platform.gs, at), _of_buckets("s3", platform.s3, at)):
         rows.append(row)
         leaks += [leak] if leak else []
@@ -147,22 +147,22 @@ def _spot(rental: Rental) -> str:
 # ---- bytes --------------------------------------------------------------------------------------
 def _of_buckets(scheme: str, objects: Objects, now: float) -> Iterator[tuple[Row, Leak | None]]:
     """Yield a row for each bucket that holds or has held something; a leak too if it still does."""
-    past, found = dict(objects.list_held()), {}
+    past, now_stored = dict(objects.list_held()), {}
     for bucket in objects.buckets():
         # Since they were created: a change of an object's metadata begins nothing anew.
         with suppress(NoSuchBucket):  # it has been deleted since
             state = (bucket.created, past.get(bucket.name))
-            found[bucket.name] = stored.of_bucket(objects, bucket.name, now, state=state)
-    for name in sorted({*past, *found}):
-        held = found.get(name)
+            now_stored[bucket.name] = bucket_bytes.of_bucket(objects, bucket.name, now, state=state)
+    for name in sorted({*past, *now_stored}):
+        held = now_stored.get(name)
         if held and held.size:
             yield _of_full_bucket(f"{scheme}://{name}", held, past=past.get(name))
         elif name in past and past[name].byte_seconds:
-            on = "empty now" if name in found else "deleted"
+            on = "empty now" if name in now_stored else "deleted"
             yield _of_empty_bucket(f"{scheme}://{name}", on, past[name]), None
 
 
-def _of_full_bucket(uri: str, held: Stored, *, past: Held | None) -> tuple[Row, Leak]:
+def _of_full_bucket(uri: str, held: BucketBytes, *, past: Held | None) -> tuple[Row, Leak]:
     """held: what the bucket holds; past: what it holds no more."""
     scheme, name = uri.split("://")
     service, price = STORAGE[scheme]

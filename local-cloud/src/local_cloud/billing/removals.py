@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local_cloud.engine.rental import Rented
+from local_cloud.engine.rental import RentedResource
 
 GOOGLE = "from google.cloud import aiplatform; aiplatform."
 AMAZON = 'import boto3; boto3.client("sagemaker").'
@@ -41,7 +41,7 @@ BUCKETS = {
 }
 
 
-def removal(rented: Rented) -> str:
+def removal(rented: RentedResource) -> str:
     """Return the Python that ends a rental; a sentence, of what no call is known for."""
     name = rented.owner or rented.name
     call = CALLS.get((rented.cloud, rented.kind))

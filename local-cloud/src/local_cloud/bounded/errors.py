@@ -13,7 +13,7 @@ class OverLimit(CannotRead):
     """It is larger than a limit, or takes longer than one."""
 
 
-class Damaged(CannotRead):
+class DamagedFile(CannotRead):
     """Its content is not what its kind of file should hold."""
 
 

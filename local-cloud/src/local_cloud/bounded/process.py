@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import local_cloud
-from local_cloud.bounded.errors import Damaged, OverLimit, ReaderEnded, size
+from local_cloud.bounded.errors import DamagedFile, OverLimit, ReaderEnded, size
 from local_cloud.bounded.files import tail
 from local_cloud.bounded.limits import DAMAGED, OUT_OF_MEMORY, OVER_LIMIT, Limits
 
@@ -32,7 +32,7 @@ def call(
     """Return what a function of a module returns, called in a new process.
 
     All arguments and the answer are JSON. Raises OverLimit for a function that takes more than the
-    limits, OverLimit and Damaged if it raises these, and ReaderEnded for another error or end.
+    limits, OverLimit and DamagedFile if it raises these, and ReaderEnded for another error or end.
     """
     task = {
         "module": function.__module__,
@@ -55,10 +55,10 @@ def call(
 
 
 def _environment() -> dict[str, str]:
-    found = {name: os.environ[name] for name in KEPT if name in os.environ}
+    variables = {name: os.environ[name] for name in KEPT if name in os.environ}
     # A library's threads each take memory.
-    found |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return found | {"PYTHONPATH": str(Path(local_cloud.__file__).parents[1])}
+    variables |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return variables | {"PYTHONPATH": str(Path(local_cloud.__file__).parents[1])}
 
 
 def _check(done: subprocess.CompletedProcess[bytes], limits: Limits, errors: Any) -> None:
@@ -69,7 +69,7 @@ def _check(done: subprocess.CompletedProcess[bytes], limits: Limits, errors: Any
     if code == OVER_LIMIT:
         raise OverLimit(json.loads(done.stdout))
     if code == DAMAGED:
-        raise Damaged(json.loads(done.stdout))
+        raise DamagedFile(json.loads(done.stdout))
     if code == OUT_OF_MEMORY:
         raise OverLimit(f"larger than {size(limits.memory)} in memory")
     if code == -signal.SIGALRM:

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import NoReturn
 
-from local_cloud.bounded.errors import Damaged, OverLimit, size
+from local_cloud.bounded.errors import DamagedFile, OverLimit, size
 from local_cloud.bounded.limits import DAMAGED, OUT_OF_MEMORY, OVER_LIMIT, Limits, limit
 
 NICE = 5  # others go first
@@ -32,7 +32,7 @@ def main() -> None:
         _end(OUT_OF_MEMORY, "")
     except OverLimit as problem:
         _end(OVER_LIMIT, json.dumps(str(problem)))
-    except Damaged as problem:
+    except DamagedFile as problem:
         _end(DAMAGED, json.dumps(str(problem)))
     _end(0, answer)
 

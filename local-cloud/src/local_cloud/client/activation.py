@@ -27,14 +27,14 @@ def activate() -> control.Status:
         raise LocalCloudError(
             "LESSON_TARGET is cloud, so the SDKs stay with the real one; unset it to work locally"
         )
-    found = control.in_use()
-    wanted = merge_environment(os.environ, found)
+    server = control.in_use()
+    wanted = merge_environment(os.environ, server)
     for name in find_misleading(os.environ):
         del os.environ[name]
     os.environ.update(wanted)
-    write_configuration(found.home, found.port, os.environ["GOOGLE_CLOUD_PROJECT"])
-    revival.use(found)
+    write_configuration(server.home, server.port, os.environ["GOOGLE_CLOUD_PROJECT"])
+    revival.use(server)
     redact_log_records()
     for module, hook in HOOKS.items():
         after_import(module, hook)
-    return found
+    return server

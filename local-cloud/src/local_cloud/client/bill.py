@@ -25,9 +25,9 @@ def bill(home: Home | None = None) -> Bill:
             "LESSON_TARGET is cloud, and the local cloud does not know what happens there: read the"
             " service's own billing report"
         )
-    found = control.start(home) if home else control.in_use()
+    server = control.start(home) if home else control.in_use()
     try:
-        return Bill.of(control.ask(found.port, f"/{found.home.secret()}/bill", seconds=SECONDS))
+        return Bill.of(control.ask(server.port, f"/{server.home.secret()}/bill", seconds=SECONDS))
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
             f"the local cloud that runs gives no bill ({problem}): `python -m local_cloud stop`,"

@@ -87,7 +87,7 @@ class Bill:
         """Return the bill as `python -m local_cloud bill` prints it."""
         if not self.rows:
             nothing = "Nothing has been used that the real services would have billed."
-            return "\n\n".join(filter(None, [nothing, self._waiting()]))
+            return "\n\n".join(filter(None, [nothing, self._list_queued()]))
         return "\n\n".join(
             filter(None, [self._table(), self._describe_unpriced(), self.leak_report()])
         )
@@ -109,9 +109,9 @@ class Bill:
 
         A queued job costs nothing yet.
         """
-        return "\n\n".join(filter(None, [self._costing(), self._waiting()]))
+        return "\n\n".join(filter(None, [self._list_leaks(), self._list_queued()]))
 
-    def _costing(self) -> str:
+    def _list_leaks(self) -> str:
         if not self.leaks:
             return "Nothing costs money now." if self.queued else "Nothing costs money any more."
         lines = [f"Still costing money, {self.dollars_per_day:.2f} dollars a day in all:"]
@@ -120,7 +120,7 @@ class Bill:
             lines.append(f"    {leak.remove}")
         return "\n".join(lines)
 
-    def _waiting(self) -> str:
+    def _list_queued(self) -> str:
         if not self.queued:
             return ""
         lines = ["Queued, and will cost money when their turn comes:"]

@@ -25,14 +25,14 @@ from local_cloud.client.home import (
     identity,
     missing_packages,
 )
-from local_cloud.client.outdated import (
+from local_cloud.client.outdated_server import (
     find_fault,
     in_words,
     is_outdated,
     restart_command,
     still_running,
 )
-from local_cloud.client.suspended import is_suspended
+from local_cloud.client.process_state import is_suspended
 from local_cloud.errors import LocalCloudError
 
 START_SECONDS = 60.0  # a cold disk on a busy shared machine; two seconds are usual
@@ -152,50 +152,52 @@ def start(home: Home | None = None) -> Status:
     this interpreter lacks what a server needs.
     """
     home = home or Home(default_folder())
-    found = status(home)
-    if found.running:
-        return _renew(found)
+    server = status(home)
+    if server.running:
+        return _renew(server)
     with home.starting(START_SECONDS + STOP_SECONDS):
         return _start(home)
 
 
-def _renew(found: Status) -> Status:
+def _renew(server: Status) -> Status:
     """Return the server with the code that its folder holds now: this one, or one in its place.
 
     One on which something runs goes on, and a sentence says how to restart it.
     """
-    if not found.outdated or "LOCAL_CLOUD_ENGINE" in os.environ:  # in a job there is no need to say
-        return found
-    code = f"The local cloud runs older code than {found.facts['checkout']} holds now"
-    if difference(found.facts, identity()):
-        _say(f"{code}: `{restart_command(found.facts)}` runs the new code.")
-        return found
-    with found.home.starting(START_SECONDS + STOP_SECONDS):
-        found = status(found.home)
-        if not found.outdated:  # another client was first
-            return found if found.running else _start(found.home)
+    if (
+        not server.outdated or "LOCAL_CLOUD_ENGINE" in os.environ
+    ):  # in a job there is no need to say
+        return server
+    code = f"The local cloud runs older code than {server.facts['checkout']} holds now"
+    if difference(server.facts, identity()):
+        _say(f"{code}: `{restart_command(server.facts)}` runs the new code.")
+        return server
+    with server.home.starting(START_SECONDS + STOP_SECONDS):
+        server = status(server.home)
+        if not server.outdated:  # another client was first
+            return server if server.running else _start(server.home)
         if fault := find_fault():
             _say(f"{code}, and goes on, because the new code does not start here ({fault}).")
-            return found
-        if runs := _make_way(found):
+            return server
+        if runs := _make_way(server):
             _say(
                 f"{code}, and goes on, because of {in_words(runs)}: `python -m"
                 " local_cloud start` runs the new code when nothing of this is left, and `python -m"
                 " local_cloud stop` ends it at once."
             )
-            return found
+            return server
         _say(f"{code}, and nothing runs on it, so it is started again.")
-        _end(found.home)
-        return _start(found.home)
+        _end(server.home)
+        return _start(server.home)
 
 
-def _make_way(found: Status) -> dict[str, int]:
+def _make_way(server: Status) -> dict[str, int]:
     """Have the server end if nothing runs on it; else return what does."""
-    path = f"/{found.home.secret()}/make-way"
+    path = f"/{server.home.secret()}/make-way"
     try:
-        runs: dict[str, int] = ask(found.port, path, method="POST")["running"]
+        runs: dict[str, int] = ask(server.port, path, method="POST")["running"]
     except ValueError:  # it is so old that it has no such call
-        return still_running(found.facts)
+        return still_running(server.facts)
     except (OSError, http.client.HTTPException):
         return {"requests": 1}  # it has no time for this one
     return runs
@@ -214,13 +216,13 @@ def start_again(home: Home) -> Status:
                 " `python -m local_cloud start`, then run this again; its buckets, jobs and logs"
                 " are kept"
             )
-        found = status(home)
-        if found.silent and _is_ending(home, found.silent):
-            found = status(home)
-        if found.silent:
-            raise LocalCloudError(str(found))
-        if found.running:
-            return found
+        server = status(home)
+        if server.silent and _is_ending(home, server.silent):
+            server = status(home)
+        if server.silent:
+            raise LocalCloudError(str(server))
+        if server.running:
+            return server
         before = home.address()
         if before and (why := difference(before, identity())):
             where, python = (shlex.quote(before[name]) for name in ("checkout", "interpreter"))
@@ -248,20 +250,20 @@ def _start(home: Home) -> Status:
     process, begun = None, 0
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
-        found = status(home)
-        if found.running:
-            if process and found.facts["pid"] != process.pid:
+        server = status(home)
+        if server.running:
+            if process and server.facts["pid"] != process.pid:
                 process.terminate()  # another was first; ours might outlive that one's stop()
-            return found
-        if found.silent and is_suspended(found.silent):
-            raise LocalCloudError(str(found))
+            return server
+        if server.silent and is_suspended(server.silent):
+            raise LocalCloudError(str(server))
         if process is None and not home.running():  # one that ends is waited for
             process, begun = _launch(home)
         if process and process.returncode is not None and not home.running():
             break
         time.sleep(0.05)
-    if found.silent:
-        raise LocalCloudError(str(found))
+    if server.silent:
+        raise LocalCloudError(str(server))
     with open(home.log, "rb") as log:
         log.seek(max(begun, log.seek(0, os.SEEK_END) - LONGEST_SAID))
         said = log.read(LONGEST_SAID).decode(errors="replace").strip().splitlines()
@@ -384,8 +386,8 @@ def console_link(home: Home | None = None, at: str = "") -> str:
     Starts the local cloud if need be. at: where the browser sees its port, behind a proxy such as
     JupyterLab's: "https://hub.example.org/user/ada/proxy/PORT", where PORT stands for the number.
     """
-    found = start(home) if home else in_use()
-    at = at.replace("PORT", str(found.port)).rstrip("/")
+    server = start(home) if home else in_use()
+    at = at.replace("PORT", str(server.port)).rstrip("/")
     parts = urlsplit(at)
     if at and not (parts.scheme in ("http", "https") and parts.netloc):
         raise LocalCloudError(
@@ -393,14 +395,14 @@ def console_link(home: Home | None = None, at: str = "") -> str:
         )
     body = {"origin": f"{parts.scheme}://{parts.netloc}"} if at else None
     try:
-        path = f"/{found.home.secret()}/console-link"
-        code = ask(found.port, path, method="POST", body=body)["code"]
+        path = f"/{server.home.secret()}/console-link"
+        code = ask(server.port, path, method="POST", body=body)["code"]
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(
             f"the local cloud that runs has no console ({problem}): `python -m local_cloud stop`,"
             " then try again"
         ) from None
-    return f"{at or f'http://127.0.0.1:{found.port}'}/console/enter?code={code}"
+    return f"{at or f'http://127.0.0.1:{server.port}'}/console/enter?code={code}"
 
 
 def in_use() -> Status:
@@ -409,9 +411,9 @@ def in_use() -> Status:
     One that the environment names (`python -m local_cloud env`) is used as it is.
     """
     home = Home(default_folder())
-    found = status(home)
-    if found.url and found.url == os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
-        return _renew(found)
+    server = status(home)
+    if server.url and server.url == os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
+        return _renew(server)
     return start(own(home))
 
 

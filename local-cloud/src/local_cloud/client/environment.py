@@ -18,15 +18,34 @@ NO_PROXY = "127.0.0.1,localhost"
 # prefixes. How a client behaves (AWS_MAX_ATTEMPTS, CLOUDSDK_PYTHON and the like) stays the user's.
 TAKEN_AWAY = (
     # Other addresses: of one service, of another kind of endpoint, of a listener for reports.
-    *("AWS_ENDPOINT_URL_", "AWS_USE_FIPS", "AWS_USE_DUALSTACK", "AWS_S3_", "AWS_CSM_"),
+    "AWS_ENDPOINT_URL_",
+    "AWS_USE_FIPS",
+    "AWS_USE_DUALSTACK",
+    "AWS_S3_",
+    "AWS_CSM_",
     # Other credentials: they would be sent here with every request, or be found expired.
-    *("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_CREDENTIAL_", "AWS_BEARER_TOKEN_"),
-    *("AWS_DEFAULT_PROFILE", "AWS_ROLE_", "AWS_WEB_IDENTITY_", "AWS_CONTAINER_", "AWS_ACCOUNT_ID"),
+    "AWS_SESSION_TOKEN",
+    "AWS_SECURITY_TOKEN",
+    "AWS_CREDENTIAL_",
+    "AWS_BEARER_TOKEN_",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_ROLE_",
+    "AWS_WEB_IDENTITY_",
+    "AWS_CONTAINER_",
+    "AWS_ACCOUNT_ID",
     # Of Google, for clients in other languages: Python's get none in any case.
-    *("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"),
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GCE_METADATA_HOST",
     # The same of gcloud; BOTO_ is gsutil's.
-    *("CLOUDSDK_API_", "CLOUDSDK_AUTH_", "CLOUDSDK_CORE_", "CLOUDSDK_PROXY_", "CLOUDSDK_BILLING_"),
-    *("CLOUDSDK_ACTIVE_CONFIG_NAME", "CLOUDSDK_CONTEXT_AWARE_", "CLOUDSDK_REGIONAL_", "BOTO_"),
+    "CLOUDSDK_API_",
+    "CLOUDSDK_AUTH_",
+    "CLOUDSDK_CORE_",
+    "CLOUDSDK_PROXY_",
+    "CLOUDSDK_BILLING_",
+    "CLOUDSDK_ACTIVE_CONFIG_NAME",
+    "CLOUDSDK_CONTEXT_AWARE_",
+    "CLOUDSDK_REGIONAL_",
+    "BOTO_",
 )
 
 
@@ -96,7 +115,7 @@ def find_misleading(own: Mapping[str, str]) -> list[str]:
     return sorted(name for name in own if name.startswith(TAKEN_AWAY))
 
 
-def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str, str]:
+def merge_environment(own: Mapping[str, str], server: control.Status) -> dict[str, str]:
     """Return the variables with two of the user's words: the project, and where to use no proxy.
 
     gcloud's configuration of that project is written by `gcloud.write_configuration`.
@@ -104,7 +123,7 @@ def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str
     A project's name leads nowhere by itself. Of what is said about AWS nothing holds: a profile,
     keys and configuration files name a real account, and the local cloud has one region.
     """
-    wanted = environment(found.home, found.port)
+    wanted = environment(server.home, server.port)
     if project := own.get("GOOGLE_CLOUD_PROJECT"):
         wanted["GOOGLE_CLOUD_PROJECT"] = project
         if project != PROJECT:
@@ -116,9 +135,9 @@ def merge_environment(own: Mapping[str, str], found: control.Status) -> dict[str
     return wanted
 
 
-def export_lines(found: control.Status) -> str:
+def export_lines(server: control.Status) -> str:
     """Return lines for a shell with this process's environment, and where the home is."""
-    folder = str(found.home.folder)
-    wanted = merge_environment(os.environ, found) | {"LOCAL_CLOUD_HOME": folder}
+    folder = str(server.home.folder)
+    wanted = merge_environment(os.environ, server) | {"LOCAL_CLOUD_HOME": folder}
     lines = [f"export {name}={shlex.quote(value)}" for name, value in wanted.items()]
     return "\n".join([*(f"unset {name}" for name in find_misleading(os.environ)), *lines])

@@ -53,24 +53,24 @@ workflows workloadcertificate workstations
 def write_configuration(home: Home, port: int, project: str = PROJECT) -> None:
     """Write the configuration of a project, and keep what the user has set in it."""
     path = home.gcloud_config / "configurations" / f"config_{configuration(project)}"
-    found = configparser.RawConfigParser()
-    found.read(path, encoding="utf-8")
+    settings = configparser.RawConfigParser()
+    settings.read(path, encoding="utf-8")
     known = {("core", "project"): project, ("core", "account"): ACCOUNT, ("ai", "region"): REGION}
     # Else lists of Compute Engine only warn that the service is not here, and end with success.
     known["compute", "allow_partial_error"] = "false"
     for (section, name), value in known.items():
-        if not found.has_section(section):
-            found.add_section(section)
-        if not found.has_option(section, name):
-            found.set(section, name, value)
+        if not settings.has_section(section):
+            settings.add_section(section)
+        if not settings.has_option(section, name):
+            settings.set(section, name, value)
     url = f"http://127.0.0.1:{port}/{ABSENT}"
-    found["api_endpoint_overrides"] = {name: f"{url}/{name}/" for name in SERVICES}
+    settings["api_endpoint_overrides"] = {name: f"{url}/{name}/" for name in SERVICES}
     active = home.gcloud_config / "active_config"
     if not active.exists():  # else gcloud would empty the configuration when it is first used
         active.parent.mkdir(parents=True, exist_ok=True)
         active.write_text("default", encoding="utf-8")
     text = io.StringIO()
-    found.write(text)
+    settings.write(text)
     if not path.exists() or path.read_text(encoding="utf-8") != text.getvalue():
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_suffix(".new")

@@ -27,8 +27,15 @@ SECRET = 32  # bytes of chance in it
 WORD = re.compile(r"[A-Za-z0-9_-]+")  # what secrets.token_urlsafe makes
 # What is in the folder beside the data; a lost one is made again.
 FILES = (
-    *("lock", "secret", "address.json", "server.log", "starting", "stopped"),
-    *("aws-config", "sagemaker.yaml", "boto"),
+    "lock",
+    "secret",
+    "address.json",
+    "server.log",
+    "starting",
+    "stopped",
+    "aws-config",
+    "sagemaker.yaml",
+    "boto",
 )
 # Bytes of the folder's path: SQLite opens no file whose path has more than 512 (os_unix.c,
 # MAX_PATHNAME), and the longest one of ours adds fewer than 100.
@@ -162,8 +169,8 @@ class Home:
     def beside(self) -> list[Home]:
         """Return this user's homes beside this one, of other checkouts and environments."""
         folder = self.folder.resolve()
-        found = sorted(folder.parent.glob(f"{glob.escape(folder.name)}-*/address.json"))
-        homes = [Home(address.parent) for address in found]
+        addresses = sorted(folder.parent.glob(f"{glob.escape(folder.name)}-*/address.json"))
+        homes = [Home(address.parent) for address in addresses]
         return [home for home in homes if home.folder.lstat().st_uid == os.geteuid()]
 
     def make(self) -> None:
@@ -186,8 +193,8 @@ class Home:
                 f"{self.folder} belongs to another user of this machine: name a folder of your own "
                 "in LOCAL_CLOUD_HOME"
             )
-        found = set(os.listdir(self.folder))
-        if found and "lock" not in found and not {"secret", "address.json"} <= found:
+        names = set(os.listdir(self.folder))
+        if names and "lock" not in names and not {"secret", "address.json"} <= names:
             raise LocalCloudError(
                 f"{self.folder} holds other things: name a new folder in LOCAL_CLOUD_HOME"
             )
@@ -195,7 +202,7 @@ class Home:
         with in_words():
             if stat.S_IMODE(self.folder.stat().st_mode) != 0o700:
                 self.folder.chmod(0o700)
-            if "lock" not in found:
+            if "lock" not in names:
                 (self.folder / "lock").touch()
 
     def _require_files(self) -> None:
@@ -218,12 +225,12 @@ class Home:
             self.make()
             with in_words():
                 self._write_secret(path)
-        found = path.read_bytes().decode("ascii", "replace").strip()
-        if len(found) < len(secrets.token_urlsafe(SECRET)) or not WORD.fullmatch(found):
+        word = path.read_bytes().decode("ascii", "replace").strip()
+        if len(word) < len(secrets.token_urlsafe(SECRET)) or not WORD.fullmatch(word):
             raise LocalCloudError(
                 f"{path} is damaged: run `python -m local_cloud stop`, and remove that file"
             )
-        return found
+        return word
 
     def _write_secret(self, path: Path) -> None:
         """Write one, whole or not at all; if another process was first, its secret holds."""
@@ -246,13 +253,13 @@ class Home:
         Empty also if the file is damaged: the next server writes it again, with another port.
         """
         try:
-            found = json.loads((self.folder / "address.json").read_bytes())
+            document = json.loads((self.folder / "address.json").read_bytes())
         except (OSError, ValueError):
             return {}
-        if type(found) is not dict:
+        if type(document) is not dict:
             return {}
-        is_whole = type(found.get("port")) is int and type(found.get("pid")) is int
-        return found if is_whole and 0 < found["port"] < 65536 else {}
+        is_whole = type(document.get("port")) is int and type(document.get("pid")) is int
+        return document if is_whole and 0 < document["port"] < 65536 else {}
 
     def last_start(self) -> float:
         """Return when the last server wrote about itself, in seconds since 1970.

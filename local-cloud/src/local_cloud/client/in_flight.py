@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 
 from local_cloud.client.home import Home
-from local_cloud.client.suspended import is_suspended
+from local_cloud.client.process_state import is_suspended
 
 PERIOD = 1.0  # seconds between two looks at the server's process
 
@@ -60,10 +60,10 @@ def _watch() -> None:
         for home in homes:
             address = home.address()
             if address and is_suspended(address["pid"]):
-                cut(address["port"])
+                cut_connections(address["port"])
 
 
-def cut(port: int) -> None:
+def cut_connections(port: int) -> None:
     """Shut down this process's connections to a port of loopback; their requests get an error.
 
     It finds them among the open files, so it does not matter which library has opened them.
@@ -74,6 +74,6 @@ def cut(port: int) -> None:
             if not stat.S_ISSOCK(os.fstat(copy).st_mode):
                 os.close(copy)
                 continue
-            with socket.socket(fileno=copy) as found:
-                if found.getpeername() == ("127.0.0.1", port):
-                    found.shutdown(socket.SHUT_RDWR)
+            with socket.socket(fileno=copy) as connection:
+                if connection.getpeername() == ("127.0.0.1", port):
+                    connection.shutdown(socket.SHUT_RDWR)

@@ -18,8 +18,16 @@ if TYPE_CHECKING:
 ROOT = __file__.rpartition("/local_cloud/")[0]  # of the checkout that serves this job
 SDKS = frozenset(
     {
-        *("aiobotocore", "boto3", "botocore", "gcsfs", "google", "hypertune", "kfp", "s3fs"),
-        *("sagemaker", "tensorflow"),
+        "aiobotocore",
+        "boto3",
+        "botocore",
+        "gcsfs",
+        "google",
+        "hypertune",
+        "kfp",
+        "s3fs",
+        "sagemaker",
+        "tensorflow",
     }
 )
 

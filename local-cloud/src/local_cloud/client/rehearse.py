@@ -56,12 +56,12 @@ def rehearse(
             "LESSON_TARGET is cloud, and only the local cloud can rehearse failures; unset it to"
             " rehearse"
         )
-    found = control.start(home) if home else control.in_use()
+    server = control.start(home) if home else control.in_use()
     if failure is not None:
         wanted = {"failure": failure, "name": name, "every": every, "seconds": seconds}
-        _send(found, wanted)
+        _send(server, wanted)
         return _sentence(failure, name, every)
-    replaced = _send(found, {"epochs": epochs})["replaced"]
+    replaced = _send(server, {"epochs": epochs})["replaced"]
     if epochs:
         return (
             "The spot job that runs now, or else the next one that you send, will be interrupted"
@@ -77,10 +77,10 @@ def table() -> str:
     return "\n".join([*lines, f"  {SPOT_STOP:{width}}  Spot machines are taken away."])
 
 
-def _send(found: control.Status, wanted: dict[str, Any]) -> dict[str, Any]:
+def _send(server: control.Status, wanted: dict[str, Any]) -> dict[str, Any]:
     try:
         return control.ask(
-            found.port, f"/{found.home.secret()}/rehearse", method="POST", body=wanted
+            server.port, f"/{server.home.secret()}/rehearse", method="POST", body=wanted
         )
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise LocalCloudError(

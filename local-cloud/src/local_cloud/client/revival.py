@@ -45,11 +45,11 @@ _in_use: _InUse | None = None
 _roots: dict[str, Home] = {}  # of all servers that this process has used: URL and home
 
 
-def use(found: control.Status) -> None:
+def use(server: control.Status) -> None:
     """Remember the server that activate() has found, and revive it when a request needs it."""
     global _in_use
-    _in_use = _InUse(found.home, found.facts["pid"])
-    _roots[str(found.url)] = found.home
+    _in_use = _InUse(server.home, server.facts["pid"])
+    _roots[str(server.url)] = server.home
 
 
 def send(
@@ -161,13 +161,13 @@ def _revive(server: _InUse) -> bool:
 
     Raise LocalCloudError where it is not started again. Of many clients one starts it.
     """
-    found = control.start_again(server.home)
-    if found.url != os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
+    revived = control.start_again(server.home)
+    if revived.url != os.environ.get("LOCAL_CLOUD_VERTEX_URL"):
         raise LocalCloudError(
             "the local cloud ended, and now runs at another port, because another program has"
             " the old one: restart the kernel, and call local_cloud.activate()"
         )
-    before, server.pid = server.pid, found.facts["pid"]
+    before, server.pid = server.pid, revived.facts["pid"]
     return server.pid != before
 
 

@@ -12,8 +12,17 @@ from local_cloud.errors import LocalCloudError
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # Words in the hosts of what the local cloud has, of Google's and of Amazon's services.
 HERE = {
-    *("aiplatform", "bigquery", "cloudresourcemanager", "logging", "oauth2", "storage"),
-    *("iam", "logs", "s3", "sagemaker", "sts"),
+    "aiplatform",
+    "bigquery",
+    "cloudresourcemanager",
+    "logging",
+    "oauth2",
+    "storage",
+    "iam",
+    "logs",
+    "s3",
+    "sagemaker",
+    "sts",
 }
 CLOUDS = (".googleapis.com", ".amazonaws.com")
 # Of these hosts, those with public data.

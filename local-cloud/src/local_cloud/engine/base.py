@@ -88,7 +88,7 @@ def server_folders() -> tuple[str, ...]:
 
 def server_sites() -> list[str]:
     """Return the folders with the packages of this interpreter."""
-    found = site.getsitepackages()
+    folders = site.getsitepackages()
     if site.ENABLE_USER_SITE:
-        found = [site.getusersitepackages(), *found]
-    return [folder for folder in found if os.path.isdir(folder)]
+        folders = [site.getusersitepackages(), *folders]
+    return [folder for folder in folders if os.path.isdir(folder)]

@@ -18,7 +18,7 @@ class TrainingDialect(Protocol):
     """What the engine asks of a cloud about its jobs; both methods are called in a thread."""
 
     def stage(self, job_id: str, context: JobContext) -> Plan:
-        """Bring the inputs and say what to run; Refused fails the job with its sentence."""
+        """Bring the inputs and say what to run; JobRefused fails the job with its sentence."""
 
     def collect(self, job: Job) -> None:
         """Take the results away; job is as it will be seen as soon as this returns.

@@ -18,7 +18,7 @@ class Machines:
 
 
 @dataclass(frozen=True)
-class Rented:
+class RentedResource:
     """What a cloud has rented out; what it costs is for others to say (local_cloud.billing)."""
 
     cloud: str  # the dialect's name
@@ -30,7 +30,7 @@ class Rented:
     scale: float = 1.0  # so many seconds of the service does a second here stand for
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Rented:
+    def of(cls, document: Mapping[str, Any]) -> RentedResource:
         """Read what a document holds."""
         machines = tuple(Machines(**each) for each in document["machines"])
         return cls(**{**document, "machines": machines})
@@ -49,7 +49,7 @@ class Rental:
     """What is or was rented, and when; while nothing runs of it there is no span."""
 
     id: str
-    rented: Rented
+    rented: RentedResource
     spans: tuple[Span, ...] = ()
     is_queued: bool = False  # a job that waits for its turn
 
@@ -101,4 +101,4 @@ class Rental:
     def of(cls, document: Mapping[str, Any]) -> Rental:
         """Read the rental of a document."""
         spans = tuple(Span(*span) for span in document["spans"])
-        return cls(document["id"], Rented.of(document["rented"]), spans)
+        return cls(document["id"], RentedResource.of(document["rented"]), spans)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from local_cloud.engine.base import Base
-from local_cloud.engine.rental import Rented
+from local_cloud.engine.rental import RentedResource
 from local_cloud.errors import LocalCloudError
 
 
@@ -21,7 +21,7 @@ class NoSuchJob(EngineError):
     """No job has this id."""
 
 
-class Refused(EngineError):
+class JobRefused(EngineError):
     """Raised by a dialect's stage(): the job fails with this sentence."""
 
     def __init__(self, message: str, reason: str = "staging") -> None:
@@ -144,7 +144,7 @@ class Job:
     ended: float | None = None
     outcome: Outcome | None = None
     attempts: tuple[Attempt, ...] = ()  # the latest may still run
-    rented: Rented | None = None  # what a real service would have rented out for it
+    rented: RentedResource | None = None  # what a real service would have rented out for it
 
     @property
     def interruptions(self) -> int:
@@ -161,7 +161,7 @@ class Job:
         attempts = tuple(Attempt(**attempt) for attempt in document.get("attempts", ()))
         fields = {**document, "state": State(document["state"]), "attempts": attempts}
         if rented := document.get("rented"):
-            fields["rented"] = Rented.of(rented)
+            fields["rented"] = RentedResource.of(rented)
         if ending := document["outcome"]:
             lines = tuple(ending["last_lines"])
             fields["outcome"] = Outcome(

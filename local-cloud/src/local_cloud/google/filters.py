@@ -184,20 +184,20 @@ def _bounds(field: str, op: str, wanted: str) -> Bounds:
 
 def _both(one: Bounds, other: Bounds) -> Bounds:
     """Return what is left when both hold."""
-    found = one | other
+    bounds = one | other
     for field in one.keys() & other.keys():
         (low, high), (low_too, high_too) = one[field], other[field]
-        found[field] = max(low, low_too), min(high or high_too, high_too or high)
-    return found
+        bounds[field] = max(low, low_too), min(high or high_too, high_too or high)
+    return bounds
 
 
 def _either(one: Bounds, other: Bounds) -> Bounds:
     """Return what is allowed when one of them holds."""
-    found = {}
+    bounds = {}
     for field in one.keys() & other.keys():
         (low, high), (low_too, high_too) = one[field], other[field]
-        found[field] = min(low, low_too), max(high, high_too) if high and high_too else ""
-    return found
+        bounds[field] = min(low, low_too), max(high, high_too) if high and high_too else ""
+    return bounds
 
 
 def _comparison(path: list[str], op: str, wanted: str) -> Test:

@@ -24,7 +24,7 @@ def service(platform: Platform) -> Service:
         return JSONResponse({"email": ACCOUNT, "scopes": [], "aliases": ["default"]}, 200, SERVER)
 
     async def token(_: Request) -> Response:
-        found = {"access_token": "local-cloud", "expires_in": 3600, "token_type": "Bearer"}
-        return JSONResponse(found, 200, SERVER)
+        token = {"access_token": "local-cloud", "expires_in": 3600, "token_type": "Bearer"}
+        return JSONResponse(token, 200, SERVER)
 
     return Service(routes=[Route(ACCOUNTS, account), Route(f"{ACCOUNTS}token", token)])

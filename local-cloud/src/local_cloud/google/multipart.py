@@ -41,8 +41,8 @@ class Related:
         if self._ended:
             return b""
         delimiter = self._line_end + self._boundary
-        media, found, _ = self._buffer.partition(delimiter)
-        if found:
+        media, delimiter_there, _ = self._buffer.partition(delimiter)
+        if delimiter_there:
             self._ended, self._buffer = True, b""
             return media
         kept = len(delimiter) - 1  # may be the beginning of the delimiter
@@ -75,8 +75,8 @@ class Related:
     def _find_line_end(self) -> None:
         """Find how lines end, by the line of the first boundary: CRLF or, from gcloud, LF."""
         _, boundary, rest = self._buffer.partition(self._boundary)
-        line, found, _ = rest.partition(b"\n")
-        if boundary and found:
+        line, newline, _ = rest.partition(b"\n")
+        if boundary and newline:
             self._line_end = b"\r\n" if line.endswith(b"\r") else b"\n"
             # So that the first delimiter, too, follows a line's end.
             self._buffer = self._line_end + self._buffer

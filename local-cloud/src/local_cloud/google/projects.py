@@ -24,8 +24,8 @@ _KIND = "project"
 @functools.lru_cache(maxsize=256)  # many requests are the same but for their bodies
 def _find_projects(*texts: bytes) -> tuple[str, ...]:
     """Return the projects that a path and a query name."""
-    found = (each for text in texts for each in _NAMED.findall(text))
-    return tuple(each.decode().replace("%3A", ":") for each in found)
+    projects = (each for text in texts for each in _NAMED.findall(text))
+    return tuple(each.decode().replace("%3A", ":") for each in projects)
 
 
 def project_number(project: str) -> str:
@@ -64,13 +64,13 @@ class Projects:
 
     def list(self) -> list[dict[str, Any]]:
         """Return all projects that requests have named, by their ids."""
-        found = [document for _, document in self._records.list(_KIND, "")]
-        return sorted(found, key=lambda each: str(each["id"]))
+        projects = [document for _, document in self._records.list(_KIND, "")]
+        return sorted(projects, key=lambda each: str(each["id"]))
 
     def id_of(self, number: str) -> str:
         """Return the id of the project with this number, or the number if it was never seen."""
-        found = self.get(number)
-        return str(found["id"]) if found else number
+        project = self.get(number)
+        return str(project["id"]) if project else number
 
 
 class NotingProjects:

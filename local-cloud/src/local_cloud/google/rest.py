@@ -22,8 +22,8 @@ from starlette.routing import Route
 from local_cloud.errors import LocalCloudError
 from local_cloud.google.definitions.api import Method, api
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
 Item = TypeVar("Item")
 
@@ -185,11 +185,11 @@ class Api:
         return Route(path, self.wrap(endpoint), methods=[verb])
 
 
-def reply(found: Any) -> Response:
+def reply(answer: Any) -> Response:
     """Return the answer for what a handler has found; None is no content."""
-    if isinstance(found, Response):
-        return found
-    return Response(status_code=204) if found is None else JSONResponse(found)
+    if isinstance(answer, Response):
+        return answer
+    return Response(status_code=204) if answer is None else JSONResponse(answer)
 
 
 def describe(request: Request) -> str:
@@ -248,13 +248,13 @@ def whole(name: str, value: object) -> int | None:
     return int(str(value))
 
 
-def cut_page(found: Sequence[Item], start: int, size: int) -> tuple[Sequence[Item], int]:
+def cut_page(items: Sequence[Item], start: int, size: int) -> tuple[Sequence[Item], int]:
     """Return a page of a list, and how many items come before the next page: 0 if there is none.
 
     A page has fewer items than `size` if they are long: PAGE_BYTES at most, but one item at least.
     """
-    page = list(fit(found[start : start + size]))
-    after = start + len(page) if page and start + len(page) < len(found) else 0
+    page = list(fit(items[start : start + size]))
+    after = start + len(page) if page and start + len(page) < len(items) else 0
     return page, after
 
 

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 
 from local_cloud import extras
-from local_cloud.google import absent_services, metadata_server
-from local_cloud.google.bigquery.api import absent
+from local_cloud.google import metadata_server, missing_services
+from local_cloud.google.bigquery.api import not_installed
 from local_cloud.google.gcs import service as gcs
 from local_cloud.google.logging import service as cloud_logging
 from local_cloud.google.projects import NotingProjects, Projects
@@ -18,8 +18,8 @@ from local_cloud.platform import Platform, Service
 
 def bigquery(platform: Platform) -> Service:
     """Return BigQuery, or what says how to install it."""
-    if why := extras.missing("bigquery"):
-        return absent.service(platform, why)
+    if why := extras.explain_missing("bigquery"):
+        return not_installed.service(platform, why)
     from local_cloud.google.bigquery import service  # its libraries are an extra
 
     return service.service(platform)
@@ -31,7 +31,7 @@ SERVICES: tuple[Callable[[Platform], Service], ...] = (
     gcs.service,
     resourcemanager.service,
     vertex.service,
-    absent_services.service,
+    missing_services.service,
     metadata_server.service,
 )
 

@@ -63,15 +63,15 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count a whole head, and bytes of a body, as progress; bytes of a head are none."""
-        if self.cycle is None and (found := TUNNEL.match(data)):
+        if self.cycle is None and (match := TUNNEL.match(data)):
             _, whole, rest = data.partition(b"\r\n\r\n")
             port = self.transport.get_extra_info("sockname")[1]
-            if whole and found[1] in HERE and found[2] == b"%d" % port:
+            if whole and match[1] in HERE and match[2] == b"%d" % port:
                 self.transport.write(TUNNEL_HERE)
                 if rest:
                     self.data_received(rest)
                 return
-            self.transport.write(NO_TUNNEL % found[1])
+            self.transport.write(NO_TUNNEL % match[1])
             self.transport.close()
             return
         before = self.cycle

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from local_cloud.images import dockerfile
 from local_cloud.images.dockerfile import Dockerfile, DockerfileError
-from local_cloud.images.pulled import BUILT, FILES, Built, PulledImages, write
+from local_cloud.images.pulled_images import BUILT, FILES, BuiltImage, PulledImages, write
 
 
 def build(
@@ -26,7 +26,7 @@ def build(
     images: PulledImages,
     say: Callable[[str], None],
     context: Path | None = None,
-) -> Built:
+) -> BuiltImage:
     """Make an image known under a URI.
 
     context: the folder of the files that it copies; that of the Dockerfile if it is not given.
@@ -45,7 +45,7 @@ def build(
             for left in images.folder.glob(f"{place.name}.building-*"):  # by one that was killed
                 shutil.rmtree(left)
             _copy(read, (context or path.parent).resolve(), building / FILES)
-            built = Built(
+            built = BuiltImage(
                 uri=uri,
                 base=read.base,
                 entrypoint=read.entrypoint,
@@ -71,12 +71,12 @@ def _copy(read: Dockerfile, context: Path, root: Path) -> None:
         place = root / target.strip("/")
         for source in sources:
             name = source.strip("/")
-            found = [context]
+            chosen = [context]
             if name not in ("", "."):
-                found = [path for path in context.glob(name) if _inside(path, context)]
-            if not found:
+                chosen = [path for path in context.glob(name) if _inside(path, context)]
+            if not chosen:
                 raise DockerfileError(f"COPY {source}: there is no such file in {context}")
-            for path in found:
+            for path in chosen:
                 if path.is_dir():  # as Docker does: what is in it
                     shutil.copytree(path, place, dirs_exist_ok=True, ignore=_not_code)
                 else:
@@ -97,11 +97,13 @@ def _mounts(read: Dockerfile, root: Path) -> list[str]:
     """Return the folders of the image that its replicas have to see; none is inside another."""
     whole = {target.rstrip("/") for _, target in read.copies}
     targets = {one if (root / one.strip("/")).is_dir() else str(Path(one).parent) for one in whole}
-    found = [one for one in targets if not any(one.startswith(f"{other}/") for other in targets)]
-    for one in found:
+    outermost = [
+        one for one in targets if not any(one.startswith(f"{other}/") for other in targets)
+    ]
+    for one in outermost:
         if one in ("", "/") or (one.count("/") == 1 and Path(one).exists()):
             raise DockerfileError(
                 f"COPY to {one or '/'}: that folder would hide this machine's own; copy to a"
                 " folder below it, such as /opt/app"
             )
-    return sorted(found)
+    return sorted(outermost)

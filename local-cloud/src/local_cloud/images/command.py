@@ -11,7 +11,7 @@ from local_cloud.errors import LocalCloudError
 from local_cloud.images import table
 from local_cloud.images.build import build
 from local_cloud.images.pull import pull
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 
 USAGE = (
     "give `list`, `pull NAME`, `remove NAME` or `build URI DOCKERFILE [FOLDER]`; NAME is an image's"
@@ -44,8 +44,8 @@ def describe_images(images: PulledImages) -> str:
     lines = [f"Images that can be pulled (as of {table.READ}):", ""]
     width = max(len(image.name) for image in table.IMAGES)
     for image in table.IMAGES:
-        found = images.get(image)
-        state = f"pulled: Python {found.python}, {found.megabytes} MB" if found else "not pulled"
+        pulled = images.get(image)
+        state = f"pulled: Python {pulled.python}, {pulled.megabytes} MB" if pulled else "not pulled"
         lines.append(
             f"{image.name:{width}}  Python {image.python:4}  {image.framework:18}  {state}"
         )

@@ -40,47 +40,47 @@ def read(path: Path) -> Dockerfile:
         text = path.read_text(encoding="utf-8")
     except OSError as problem:
         raise DockerfileError(f"{path}: {problem.strerror}") from None
-    found, defaults = Dockerfile(), dict[str, str]()
+    file, defaults = Dockerfile(), dict[str, str]()
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     for line in re.sub(r"\\\n", " ", "\n".join(lines)).splitlines():
         if line.strip():
             name, *rest = line.split(None, 1)
             try:
-                _follow(name.upper(), "".join(rest).strip(), found=found, defaults=defaults)
+                _follow(name.upper(), "".join(rest).strip(), file=file, defaults=defaults)
             except (ValueError, LookupError):  # an open quote, a list that is none, nothing at all
                 raise DockerfileError(f"{path}: {line.strip()!r} cannot be read") from None
-    if not found.base:
+    if not file.base:
         raise DockerfileError(f"{path} has no FROM")
-    return found
+    return file
 
 
-def _follow(name: str, rest: str, *, found: Dockerfile, defaults: dict[str, str]) -> None:
+def _follow(name: str, rest: str, *, file: Dockerfile, defaults: dict[str, str]) -> None:
     """Take in one instruction; defaults: of the ARGs so far."""
-    known = defaults | found.variables
+    known = defaults | file.variables
     if name == "FROM":
-        if found.base:
+        if file.base:
             raise DockerfileError(
                 "a Dockerfile of several stages (FROM twice) is not followed here"
             )
         image = [word for word in rest.split() if not word.startswith("--")]  # not --platform=…
-        found.base = _substitute(image[0], known) if image else ""
+        file.base = _substitute(image[0], known) if image else ""
     elif name == "ARG":
         argument, _, default = rest.partition("=")
         defaults[argument] = "".join(shlex.split(default))  # without its quotes
     elif name == "ENV":
-        found.variables |= _assignments(rest, known)
+        file.variables |= _assignments(rest, known)
     elif name == "WORKDIR":
-        found.folder = posixpath.normpath(
-            posixpath.join(found.folder, _substitute(rest.strip(), known))
+        file.folder = posixpath.normpath(
+            posixpath.join(file.folder, _substitute(rest.strip(), known))
         )
     elif name in ("COPY", "ADD"):
-        found.copies.append(_parse_copy(name, _substitute(rest, known), found))
+        file.copies.append(_parse_copy(name, _substitute(rest, known), file))
     elif name == "ENTRYPOINT":
-        found.entrypoint = _words(rest)  # which resets the CMD of the base, not this file's
+        file.entrypoint = _words(rest)  # which resets the CMD of the base, not this file's
     elif name == "CMD":
-        found.arguments = _words(rest)
+        file.arguments = _words(rest)
     elif name not in WITHOUT_EFFECT:
-        found.not_run.append(f"{name} {' '.join(rest.split())}")
+        file.not_run.append(f"{name} {' '.join(rest.split())}")
 
 
 def _substitute(text: str, known: dict[str, str]) -> str:
@@ -97,7 +97,7 @@ def _assignments(rest: str, known: dict[str, str]) -> dict[str, str]:
     return {name: _substitute(value, known) for name, value in pairs if name != "PATH"}
 
 
-def _parse_copy(name: str, rest: str, found: Dockerfile) -> tuple[list[str], str]:
+def _parse_copy(name: str, rest: str, file: Dockerfile) -> tuple[list[str], str]:
     """Return the sources, and the target: with a slash at its end, a folder."""
     if "--from=" in rest or "://" in rest:
         raise DockerfileError(f"{name} {rest}: only files beside the Dockerfile are copied here")
@@ -105,15 +105,15 @@ def _parse_copy(name: str, rest: str, found: Dockerfile) -> tuple[list[str], str
     *sources, target = [word for word in words if not word.startswith("--")]
     if not sources:
         raise DockerfileError(f"{name} {rest}: a source and a target are needed")
-    whole = posixpath.normpath(posixpath.join(found.folder, target))
-    is_folder = target.endswith(("/", ".")) or f"{found.folder}/".startswith(f"{whole}/")
+    whole = posixpath.normpath(posixpath.join(file.folder, target))
+    is_folder = target.endswith(("/", ".")) or f"{file.folder}/".startswith(f"{whole}/")
     return sources, f"{whole}/" if is_folder else whole
 
 
 def _words(rest: str) -> tuple[str, ...]:
     """Return the words of a command: a JSON list, else a line for the shell."""
     try:
-        found = json.loads(rest)
-        return tuple(map(str, found))
+        words = json.loads(rest)
+        return tuple(map(str, words))
     except (ValueError, TypeError):
         return (*SHELL, rest)

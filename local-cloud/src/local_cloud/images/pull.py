@@ -25,7 +25,14 @@ from local_cloud.engine.environments import uv
 from local_cloud.engine.environments.job_environment import write_scripts
 from local_cloud.errors import LocalCloudError
 from local_cloud.images import package_index
-from local_cloud.images.pulled import ABOUT, COMMANDS, ENVIRONMENT, Pulled, PulledImages, write
+from local_cloud.images.pulled_images import (
+    ABOUT,
+    COMMANDS,
+    ENVIRONMENT,
+    PulledImage,
+    PulledImages,
+    write,
+)
 from local_cloud.images.table import READ, Image
 from local_cloud.store.space import size
 
@@ -41,13 +48,13 @@ class PullError(LocalCloudError):
     """An image cannot be pulled; the message says why, and what to do."""
 
 
-def pull(image: Image, images: PulledImages, say: Callable[[str], None]) -> Pulled:
+def pull(image: Image, images: PulledImages, say: Callable[[str], None]) -> PulledImage:
     """Make the environment of an image, if it is not there; say: gets lines on what is done."""
     images.folder.mkdir(parents=True, exist_ok=True)
     with _alone(images.folder / f"{image.folder}.lock", say):
-        if found := images.get(image):
-            say(f"{image.name} was pulled already: {_what(found)}.")
-            return found
+        if pulled := images.get(image):
+            say(f"{image.name} was pulled already: {_what(pulled)}.")
+            return pulled
         for left in images.folder.glob(f"{image.folder}.building-*"):  # by a pull that was killed
             shutil.rmtree(left)
         building = images.folder / f"{image.folder}.building-{os.getpid()}"
@@ -73,12 +80,12 @@ def _alone(path: Path, say: Callable[[str], None]) -> FileLock:
     return lock
 
 
-def _what(found: Pulled) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    return f"Python {found.python}, {versions}; {found.megabytes} MB"
+def _what(pulled: PulledImage) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in pulled.versions.items())
+    return f"Python {pulled.python}, {versions}; {pulled.megabytes} MB"
 
 
-def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
+def _build(image: Image, folder: Path, say: Callable[[str], None]) -> PulledImage:
     """Build an image's environment in a folder, and describe it there."""
     say(f"{image.name}: Python {image.python} with {', '.join(image.packages)} (as of {READ})")
     folder.mkdir()
@@ -97,7 +104,7 @@ def _build(image: Image, folder: Path, say: Callable[[str], None]) -> Pulled:
     if subprocess.run(command, env=variables).returncode:
         raise PullError(f"{image.name} cannot be pulled: uv's message is above")
     write_scripts(folder / COMMANDS, environment / "bin")
-    made = Pulled(
+    made = PulledImage(
         name=image.name,
         python=_output(python, "-c", "import platform; print(platform.python_version())"),
         image_python=image.python,
@@ -176,9 +183,9 @@ def _require_space(folder: Path, megabytes: int) -> None:
 def _versions(image: Image, lock: Path) -> dict[str, str]:
     """Return the versions of the packages that the table names."""
     packages = tomllib.loads(lock.read_text(encoding="utf-8"))["packages"]
-    found = {package["name"]: package["version"] for package in packages}
+    versions = {package["name"]: package["version"] for package in packages}
     names = (canonicalize_name(Requirement(each).name) for each in image.packages)
-    return {name: found[name] for name in names}
+    return {name: versions[name] for name in names}
 
 
 def _output(*command: object) -> str:

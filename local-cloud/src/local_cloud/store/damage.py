@@ -15,7 +15,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from local_cloud.store.errors import Damaged, NoSpace
+from local_cloud.store.errors import DamagedStore, NoSpace
 
 # The header of SQLite's index of its log, which is written twice (sqlite.org/walformat.html, 2.1).
 _HEADER = struct.Struct("=I12xI28x")  # format, number of the last frame that is committed
@@ -24,7 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def require_whole(path: Path) -> None:
-    """Raise Damaged unless every document in the file and in its log can be read."""
+    """Raise DamagedStore unless every document in the file and in its log can be read."""
     log = beside(path, "-wal")
     if beside(path, "-shm").is_dir():
         raise damage_error(path, f"{path.name}-shm is a folder")
@@ -42,10 +42,10 @@ def require_whole(path: Path) -> None:
             raise damage_error(path, str(problem)) from None
 
 
-def damage_error(path: Path, why: str) -> Damaged:
+def damage_error(path: Path, why: str) -> DamagedStore:
     """Return an error that names the file, and what to do about it."""
     folder = path.parent
-    return Damaged(
+    return DamagedStore(
         f"{path} is damaged ({why}): put back a copy of it, or start without any records by"
         f" `mv '{folder}' '{folder}.damaged'`; the objects of your buckets are plain files there,"
         " in buckets and s3-buckets"
@@ -73,10 +73,10 @@ def _look(path: Path, database: sqlite3.Connection) -> None:
     (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if said != "ok":
         raise damage_error(path, said.partition("\n")[2] or said)
-    _, found, _ = database.execute("PRAGMA wal_checkpoint").fetchone()
-    if found < (noted := _count_pending_pages(path)):
+    _, readable_pages, _ = database.execute("PRAGMA wal_checkpoint").fetchone()
+    if readable_pages < (noted := _count_pending_pages(path)):
         raise damage_error(
-            path, f"of {noted} pages in {path.name}-wal only {max(found, 0)} can be read"
+            path, f"of {noted} pages in {path.name}-wal only {max(readable_pages, 0)} can be read"
         )
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'record'").fetchone():
         return

@@ -9,7 +9,7 @@ class StoreError(LocalCloudError):
     """Any refusal of the store; the message says what and where."""
 
 
-class Damaged(StoreError):
+class DamagedStore(StoreError):
     """A file of the store is not what the store has written."""
 
 

@@ -41,9 +41,9 @@ class Digests:
         return cls(bytes.fromhex(document["md5"]), bytes.fromhex(document["crc32c"]))
 
 
-def identity(found: os.stat_result) -> list[int]:
+def identity(facts: os.stat_result) -> list[int]:
     """Return what changes when a file is written: inode, size in bytes, modification time in ns."""
-    return [found.st_ino, found.st_size, found.st_mtime_ns]
+    return [facts.st_ino, facts.st_size, facts.st_mtime_ns]
 
 
 def digest(path: Path) -> tuple[Digests, list[int], bool]:
@@ -73,11 +73,11 @@ def find(root: Path, name: str) -> tuple[Path, os.stat_result] | None:
     plain = names.to_path(name)
     for path in (root / plain, root / names.beside_folder(plain)):
         try:
-            found = os.lstat(path)
+            facts = os.lstat(path)
         except GONE:
             continue
-        if stat.S_ISREG(found.st_mode) and os.path.realpath(path.parent) == str(path.parent):
-            return path, found
+        if stat.S_ISREG(facts.st_mode) and os.path.realpath(path.parent) == str(path.parent):
+            return path, facts
     return None
 
 

@@ -22,8 +22,8 @@ class Held:
 def add(records: Records, bucket: str, *, size: int, since: float, until: float) -> None:
     """Add so many bytes, held from then until then, in the caller's transaction."""
     more = Held(size * max(0.0, until - since), since, until)
-    if found := records.get(KIND, bucket):
-        before = Held(**found)
+    if document := records.get(KIND, bucket):
+        before = Held(**document)
         more = replace(
             more,
             byte_seconds=before.byte_seconds + more.byte_seconds,

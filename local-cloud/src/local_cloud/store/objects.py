@@ -44,7 +44,13 @@ from local_cloud.store.walk import Walk
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,221}")
 # Of the record of an object, without its digests.
 _FIELDS = (
-    *("file", "generation", "metageneration", "created", "updated", "content_type", "attributes"),
+    "file",
+    "generation",
+    "metageneration",
+    "created",
+    "updated",
+    "content_type",
+    "attributes",
 )
 _BATCH = 100  # objects that a listing looks up at once
 
@@ -107,8 +113,8 @@ class Objects:
 
     def buckets(self, prefix: str = "") -> Iterator[Bucket]:
         """Yield all buckets, by name."""
-        found = self.records.list("bucket", prefix)
-        yield from readable.each("bucket", found, lambda _, document: _bucket_of(document))
+        documents = self.records.list("bucket", prefix)
+        yield from readable.each("bucket", documents, lambda _, document: _bucket_of(document))
 
     def list_held(self) -> Iterator[tuple[str, Held]]:
         """Return what buckets have held and hold no more, by bucket, deleted buckets too.
@@ -229,7 +235,7 @@ class Objects:
         change: the copy's content type and attributes, made from the source.
         """
         return self._combine(
-            [(*source, source_when)], target, change=lambda found: change(found[0]), when=when
+            [(*source, source_when)], target, change=lambda sources: change(sources[0]), when=when
         )
 
     def compose(
@@ -301,8 +307,8 @@ class Objects:
     def get(self, bucket: str, name: str) -> Object:
         """Return the object. Raises NoSuchBucket, NoSuchObject, BadName."""
         self.bucket(bucket)
-        for found in self.select(bucket, [names.check(name)]):
-            return found
+        for stored in self.select(bucket, [names.check(name)]):
+            return stored
         if (file := files.find(self.folder / bucket, name)) and self._is_huge(file[1].st_size):
             raise NoSpace(
                 f"the file {name!r} in bucket {bucket} has {file[1].st_size / GB:.3g} GB, more than"
@@ -320,21 +326,21 @@ class Objects:
         Of a file that a job is writing, read no more than the object's size.
         """
         for _ in range(_TRIES):
-            found = self.get(bucket, name)
+            stored = self.get(bucket, name)
             try:
-                file = files.open_file(found.path)
+                file = files.open_file(stored.path)
             except files.GONE:  # written or removed since get()
                 continue
             inode, size, _ = files.identity(os.fstat(file.fileno()))
-            if inode == found.inode and size >= found.size:
-                return found, file
+            if inode == stored.inode and size >= stored.size:
+                return stored, file
             file.close()
         raise _unsteady(bucket, name)
 
     def list(self, bucket: str, prefix: str = "", start: str = "") -> Iterator[Object]:
         """Yield the objects whose names have the prefix and are not below start, by UTF-8 bytes."""
-        found = self.names(bucket, prefix, start=start)
-        while batch := list(islice(found, _BATCH)):
+        listed = self.names(bucket, prefix, start=start)
+        while batch := list(islice(listed, _BATCH)):
             yield from self.select(bucket, batch)
 
     def sizes(self, bucket: str) -> Iterator[tuple[int, float]]:
@@ -351,14 +357,14 @@ class Objects:
             while record and record[0] < name:
                 record = next(known, None)
             try:
-                found = os.lstat(f"{root}/{walk.path}")
+                facts = os.lstat(f"{root}/{walk.path}")
             except files.GONE:  # deleted since
                 continue
             document = record[1] if record and record[0] == name else {}
-            if document.get("file") == files.identity(found):
-                yield found.st_size, document["created"]
-            elif not self._is_huge(found.st_size):
-                yield found.st_size, found.st_mtime_ns / 1e9
+            if document.get("file") == files.identity(facts):
+                yield facts.st_size, document["created"]
+            elif not self._is_huge(facts.st_size):
+                yield facts.st_size, facts.st_mtime_ns / 1e9
 
     def names(
         self,
@@ -384,16 +390,16 @@ class Objects:
     def select(self, bucket: str, wanted: Iterable[str]) -> Iterator[Object]:
         """Return the objects that there are among these names, in their order."""
         with self._lock(bucket):
-            seen = [found for name in wanted if (found := self._look(bucket, name))]
+            seen = [seen_object for name in wanted if (seen_object := self._look(bucket, name))]
         # Without the lock, for large files take long to read.
-        seen = [found for found in seen if found.digests or not self._is_huge(found.size)]
-        seen = [found for found in seen if found.digests or _derive(found)]
-        if any(found.unrecorded for found in seen):
+        seen = [one for one in seen if one.digests or not self._is_huge(one.size)]
+        seen = [one for one in seen if one.digests or _derive(one)]
+        if any(one.unrecorded for one in seen):
             # What was derived is kept for the next time.
             with self._lock(bucket), self.records.transaction():
-                for found in seen:
-                    self._record(bucket, found)
-        return (found.as_object(bucket) for found in seen)
+                for seen_object in seen:
+                    self._record(bucket, seen_object)
+        return (one.as_object(bucket) for one in seen)
 
     # Shared by several of the above
 
@@ -417,15 +423,15 @@ class Objects:
         file = files.find(self.folder / bucket, name)
         if file is None:
             return None
-        path, found = file
-        identity = files.identity(found)
+        path, facts = file
+        identity = files.identity(facts)
         document = self._document(bucket, name)
         if document and document["file"] == identity:
             digests = Digests.of(document) if "md5" in document else None
             return _Seen(name, path, document, identity[1], digests)
         floor = self._floor(bucket, document)
         document = _document(
-            identity, found.st_mtime_ns, floor=floor, content_type=_guess(name), attributes={}
+            identity, facts.st_mtime_ns, floor=floor, content_type=_guess(name), attributes={}
         )
         return _Seen(name, path, document, identity[1], None, unrecorded=True)
 
@@ -437,15 +443,13 @@ class Objects:
             return None
         return document
 
-    def _record(self, bucket: str, found: _Seen) -> None:
+    def _record(self, bucket: str, seen: _Seen) -> None:
         """Keep what was derived, if it is still true."""
-        now = self._look(bucket, found.name) if found.unrecorded else None
-        if now and now.document["file"] == found.document["file"]:
-            digests = {
-                key: found.document[key] for key in ("md5", "crc32c") if key in found.document
-            }
-            found.document = now.document | digests
-            self.records.put(f"object/{bucket}", found.name, found.document)
+        now = self._look(bucket, seen.name) if seen.unrecorded else None
+        if now and now.document["file"] == seen.document["file"]:
+            digests = {key: seen.document[key] for key in ("md5", "crc32c") if key in seen.document}
+            seen.document = now.document | digests
+            self.records.put(f"object/{bucket}", seen.name, seen.document)
 
     def _combine(
         self,
@@ -458,15 +462,15 @@ class Objects:
         """Put the contents of the sources, (bucket, name, condition), one after the other."""
         body = self.upload_file()
         try:
-            found = []
+            parts = []
             with self.space.open(body) as whole:
                 for bucket, name, condition in sources:
                     source, file = self.open(bucket, name)
                     with file:
                         condition.check(source.generation, source.metageneration)
                         files.append(whole, file, source.size)
-                    found.append(source)
-            content_type, attributes = change(found)
+                    parts.append(source)
+            content_type, attributes = change(parts)
             bucket, name = target
             return self.put(
                 bucket, name, body, content_type=content_type, attributes=attributes, when=when
@@ -520,19 +524,19 @@ def _unsteady(bucket: str, name: str) -> Unsteady:
     return Unsteady(f"{name!r} in bucket {bucket} changes faster than it can be read; try again")
 
 
-def _derive(found: _Seen) -> bool:
+def _derive(seen: _Seen) -> bool:
     """Read the file for its digests; False: it cannot be read, or no more."""
     try:
-        found.digests, identity, is_steady = files.digest(found.path)
+        seen.digests, identity, is_steady = files.digest(seen.path)
     except files.GONE:
         return False
-    found.size = identity[1]
-    if is_steady and identity == found.document["file"]:
+    seen.size = identity[1]
+    if is_steady and identity == seen.document["file"]:
         if time.time_ns() - identity[2] > _TICK:
-            found.document |= found.digests.as_document()
-            found.unrecorded = True
+            seen.document |= seen.digests.as_document()
+            seen.unrecorded = True
     else:
-        found.unrecorded = False  # it has been written since the look
+        seen.unrecorded = False  # it has been written since the look
     return True
 
 
@@ -565,9 +569,9 @@ def _guess(name: str) -> str:
 def _group(walk: Walk, start: int, *, after: str, delimiter: str) -> Iterator[str]:
     """Yield the names of the walk, cut off behind the first delimiter at or behind `start`."""
     for name in walk:
-        found = name.find(delimiter, start) if delimiter else -1
-        if found >= 0:
-            name = name[: found + len(delimiter)]
+        end = name.find(delimiter, start) if delimiter else -1
+        if end >= 0:
+            name = name[: end + len(delimiter)]
             walk.skip(name)
         if name > after:
             yield name

@@ -28,7 +28,7 @@ class Records:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it. Raises Damaged."""
+        """Open the file, or make it. Raises DamagedStore."""
         path.parent.mkdir(parents=True, exist_ok=True)
         require_whole(path)
         self.path = path
@@ -101,8 +101,8 @@ class Records:
             " ORDER BY name LIMIT ?"
         )
         rows, size = [], 0
-        with self._lock, closing(self._database.execute(statement, (kind, after, _PAGE))) as found:
-            for name, text in found:
+        with self._lock, closing(self._database.execute(statement, (kind, after, _PAGE))) as page:
+            for name, text in page:
                 rows.append((name, text))
                 size += len(text)
                 if size >= _PAGE_BYTES:
@@ -110,8 +110,8 @@ class Records:
         return rows
 
     @contextmanager
-    def understood(self, kind: str, name: str) -> Iterator[None]:
-        """Raise Damaged, with the record's name, if the block cannot make sense of the record."""
+    def name_record_in_errors(self, kind: str, name: str) -> Iterator[None]:
+        """Raise DamagedStore, with the record's name, if the block cannot make sense of it."""
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError) as problem:

@@ -40,7 +40,7 @@ def size(folder: Path) -> int:
 
     What cannot be read counts 0.
     """
-    found, folders = 0, [str(folder)]
+    total, folders = 0, [str(folder)]
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
@@ -50,12 +50,12 @@ def size(folder: Path) -> int:
                         if entry.is_dir(follow_symlinks=False):
                             folders.append(entry.path)
                         else:
-                            found += entry.stat(follow_symlinks=False).st_blocks * 512
+                            total += entry.stat(follow_symlinks=False).st_blocks * 512
                     except FileNotFoundError:
                         continue
         except OSError:  # it vanished, is closed, or its path is too long
             continue
-    return found
+    return total
 
 
 class Space:

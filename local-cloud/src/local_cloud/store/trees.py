@@ -32,22 +32,22 @@ class Entry:
 
     path: str
     below: str
-    found: os.stat_result  # of a link: its own
+    facts: os.stat_result  # of a link: its own
 
     @property
     def is_file(self) -> bool:
         """Return whether it is a regular file."""
-        return stat.S_ISREG(self.found.st_mode)
+        return stat.S_ISREG(self.facts.st_mode)
 
     @property
     def is_folder(self) -> bool:
         """Return whether it is a folder."""
-        return stat.S_ISDIR(self.found.st_mode)
+        return stat.S_ISDIR(self.facts.st_mode)
 
     @property
     def is_link(self) -> bool:
         """Return whether it is a symbolic link."""
-        return stat.S_ISLNK(self.found.st_mode)
+        return stat.S_ISLNK(self.facts.st_mode)
 
 
 def walk(root: Path) -> Iterator[Entry]:
@@ -71,23 +71,23 @@ def walk(root: Path) -> Iterator[Entry]:
 
 def _entries(folder: str, below: str) -> list[Entry]:
     """Return what is in a folder, the first by name last."""
-    found: list[Entry] = []
+    listed: list[Entry] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 interruption.check()
-                if len(found) == MOST_ENTRIES:
+                if len(listed) == MOST_ENTRIES:
                     raise _too_many(folder)
                 with suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
-                    found.append(Entry(entry.path, below + entry.name, status))
+                    listed.append(Entry(entry.path, below + entry.name, status))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as problem:
         raise BadTree(
             f"the folder {shorten(folder)} cannot be read: {problem.strerror}"
         ) from problem
-    return sorted(found, key=lambda entry: entry.below, reverse=True)
+    return sorted(listed, key=lambda entry: entry.below, reverse=True)
 
 
 def _too_many(folder: str) -> BadTree:
@@ -146,11 +146,11 @@ def _unlock(name: str, above: int | None) -> None:
         os.chmod(name, stat.S_IRWXU, dir_fd=above, follow_symlinks=False)
         return
     # Old C libraries cannot change the mode without following a link.
-    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+    descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     try:
-        os.chmod(f"/proc/self/fd/{found}", stat.S_IRWXU)
+        os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IRWXU)
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
 def _empty(folder: int, top: int) -> list[str]:
@@ -179,13 +179,13 @@ def _move_to_top(name: str, folder: int, top: int) -> str:
 
 def remove_empty(root: Path) -> None:
     """Remove the folders below this one, and itself, that hold nothing but such folders."""
-    found, waiting = [], [str(root)]
+    folders, waiting = [], [str(root)]
     while waiting:
         folder = waiting.pop()
-        found.append(folder)
+        folders.append(folder)
         with suppress(OSError), os.scandir(folder) as entries:
             waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-    for folder in reversed(found):
+    for folder in reversed(folders):
         with suppress(OSError):
             os.rmdir(folder)
 

@@ -64,8 +64,8 @@ class Walk(Iterator[str]):
 
     def _read(self, path: str, key: str) -> Iterator[_Entry]:
         try:
-            with os.scandir(self._root / path) as found:
-                entries = list(found)
+            with os.scandir(self._root / path) as scan:
+                entries = list(scan)
         except files.GONE:
             return
         for entry in entries:

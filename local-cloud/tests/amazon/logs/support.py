@@ -132,13 +132,13 @@ class Served:
 def served(folder: Path) -> Iterator[Served]:
     """The jobs in this folder, and more that are sent."""
     folder.mkdir(exist_ok=True)
-    found = Served(folder)
-    found.thread.start()
+    jobs = Served(folder)
+    jobs.thread.start()
     try:
-        yield found
+        yield jobs
     finally:
-        found.server.should_exit = True
-        found.thread.join()
-        found.client.close()
-        found.records.close()
-        found.loop.close()
+        jobs.server.should_exit = True
+        jobs.thread.join()
+        jobs.client.close()
+        jobs.records.close()
+        jobs.loop.close()

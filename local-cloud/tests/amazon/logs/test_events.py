@@ -31,8 +31,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ended(folder, "large", algo_1=[(n, f"line {n} {'x' * 500}\n" * 200) for n in range(60)])
     ended(folder, "empty", algo_1=[(1, "first\n" + "\n" * 5000 + "last\n")])
     ended(folder, "short", algo_1=[(1, "first\n\n \r\nünïcode\n"), (2, "cut off")])
-    with served(folder) as found:
-        yield found
+    with served(folder) as jobs_served:
+        yield jobs_served
 
 
 def lines(*numbers: int) -> list[str]:
@@ -115,8 +115,8 @@ def test_the_end_of_a_large_log_is_read_without_the_rest(
     block = log_timestamps._block
 
     def counted(log: Path, start: int, *, ended: bool) -> list[bytes]:
-        read.append(sum(map(len, found := block(log, start, ended=ended))))
-        return found
+        read.append(sum(map(len, lines := block(log, start, ended=ended))))
+        return lines
 
     monkeypatch.setattr(log_timestamps, "_block", counted)
     seen: list[str] = []
@@ -196,10 +196,10 @@ def test_a_page_is_given_up_where_too_many_lines_are_empty(
     seen, pages, token = [], 0, {}
     while True:
         answer = jobs.get(EMPTY, startFromHead=from_head, **token)
-        found = answer["nextForwardToken" if from_head else "nextBackwardToken"]
-        if found == token.get("nextToken"):
+        next_token = answer["nextForwardToken" if from_head else "nextBackwardToken"]
+        if next_token == token.get("nextToken"):
             break
         seen += [event["message"] for event in answer["events"]]
-        pages, token = pages + 1, {"nextToken": found}
+        pages, token = pages + 1, {"nextToken": next_token}
     assert sorted(seen) == ["first", "last"]
     assert pages > 5

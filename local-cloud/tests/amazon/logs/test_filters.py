@@ -26,8 +26,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     second = [(n, f"epoch {n} accuracy\n") for n in (1, 3, 5)]
     ended(folder, "titanic", algo_1=first, algo_2=second)
     ended(folder, "other", algo_1=[(2.5, "ERROR: a file is missing\n")])
-    with served(folder) as found:
-        yield found
+    with served(folder) as jobs_served:
+        yield jobs_served
 
 
 def epochs(events: list[Mapping[str, Any]]) -> list[int]:

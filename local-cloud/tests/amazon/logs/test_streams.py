@@ -19,8 +19,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("jobs")
     ended(folder, "titanic", algo_1=[(1, "a\n"), (9, "b\n")], algo_2=[(2, "c\n")])
     ended(folder, "other", algo_1=[(5, "d\n")])
-    with served(folder) as found:
-        yield found
+    with served(folder) as jobs_served:
+        yield jobs_served
 
 
 def names(answer: dict[str, list[dict[str, str]]]) -> list[str]:
@@ -43,14 +43,14 @@ def test_the_group(jobs: Served) -> None:
     assert group["logGroupName"] == GROUP and group["logGroupArn"] == ARN
     assert group["creationTime"] == START * 1000 + 500
     assert group["storedBytes"] == 8
-    for found, asked in (
+    for count, asked in (
         (1, {"logGroupNamePrefix": "/aws/sagemaker/"}),
         (1, {"logGroupNamePattern": "Training"}),
         (0, {"logGroupNamePrefix": "/aws/lambda/"}),
         (0, {"logGroupNamePattern": "training"}),
         (0, {"logGroupClass": "INFREQUENT_ACCESS"}),
     ):
-        assert len(jobs.client.describe_log_groups(**asked)["logGroups"]) == found
+        assert len(jobs.client.describe_log_groups(**asked)["logGroups"]) == count
     with pytest.raises(ClientError, match="InvalidParameterException"):
         jobs.client.describe_log_groups(logGroupNamePrefix="a", logGroupNamePattern="b")
     with pytest.raises(ClientError, match=r"InvalidParameterException.*nextToken is invalid"):

@@ -18,9 +18,9 @@ from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.protocols.model import check
 from local_cloud.amazon.sagemaker import service as sagemaker
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
-Json = dict[str, Any]
 LONG = 40  # characters that a text here has beyond the least
 KNOWN: dict[str, st.SearchStrategy[Any]] = {}  # by the shape's name
 SLOW = settings(
@@ -63,7 +63,7 @@ def text(shape: Shape) -> st.SearchStrategy[str]:
     if not pattern or "\\uD7FF" in pattern:
         return st.text("abc", min_size=least, max_size=most)
     fits = st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True)
-    return fits.filter(lambda found: least <= len(found) <= most)
+    return fits.filter(lambda value: least <= len(value) <= most)
 
 
 def value(shape: Shape) -> st.SearchStrategy[Any]:
@@ -144,33 +144,33 @@ class Place(NamedTuple):
     words: str
 
 
-def _places(shape: Shape, found: Any, path: str, inside: Any, key: Any) -> Iterator[Place]:
+def _places(shape: Shape, value: Any, path: str, inside: Any, key: Any) -> Iterator[Place]:
     """Yield each rule for a value and for what is in it; path: as the services write it."""
     if path:
-        for broken, words in _broken(shape, found):
+        for broken, words in _broken(shape, value):
             yield Place(inside, key, path, broken, words)
     match shape:
         case StructureShape():
-            for name, item in found.items():
+            for name, item in value.items():
                 own = name[0].lower() + name[1:]
                 yield from _places(
-                    shape.members[name], item, f"{path}.{own}".strip("."), found, name
+                    shape.members[name], item, f"{path}.{own}".strip("."), value, name
                 )
         case ListShape():
-            for place, item in enumerate(found):
+            for place, item in enumerate(value):
                 there = f"{path}.{place + 1}.member" if _holds_more(shape.member) else path
-                yield from _places(shape.member, item, there, found, place)
+                yield from _places(shape.member, item, there, value, place)
         case MapShape():
-            for name, item in found.items():
+            for name, item in value.items():
                 there = f"{path}.{name}.member" if _holds_more(shape.value) else path
-                yield from _places(shape.value, item, there, found, name)
+                yield from _places(shape.value, item, there, value, name)
 
 
 def _holds_more(shape: Shape) -> bool:
     return isinstance(shape, StructureShape | ListShape | MapShape)
 
 
-def _broken(shape: Shape, found: Any) -> Iterator[tuple[Any, str]]:
+def _broken(shape: Shape, value: Any) -> Iterator[tuple[Any, str]]:
     rules = shape.metadata
     least, most = rules.get("min"), rules.get("max")
     if "enum" in rules:
@@ -191,9 +191,9 @@ def _broken(shape: Shape, found: Any) -> Iterator[tuple[Any, str]]:
         if least is not None:
             yield least - 1, f"Member must have value greater than or equal to {least}"
     elif isinstance(shape, ListShape):
-        if found and most is not None and most < 1000:
-            yield found * (most + 1), f"Member must have length less than or equal to {most}"
+        if value and most is not None and most < 1000:
+            yield value * (most + 1), f"Member must have length less than or equal to {most}"
         if least:
-            yield found[: least - 1], f"Member must have length greater than or equal to {least}"
+            yield value[: least - 1], f"Member must have length greater than or equal to {least}"
     elif isinstance(shape, MapShape) and least:
         yield {}, f"Member must have length greater than or equal to {least}"

@@ -27,8 +27,8 @@ def s3(client: Client) -> Iterator[Client]:
     yield client
     for name in _buckets(client) - before:
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=name):
-            for found in page.get("Contents", []):
-                client.delete_object(Bucket=name, Key=found["Key"])
+            for content in page.get("Contents", []):
+                client.delete_object(Bucket=name, Key=content["Key"])
         client.delete_bucket(Bucket=name)
 
 

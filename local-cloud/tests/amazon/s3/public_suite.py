@@ -114,7 +114,7 @@ def summary(outcomes: Outcomes) -> dict[str, Any]:
     }
     count = {name: each for name, each in outcomes.items() if name not in aside}
     failed = {name: each["why"] for name, each in count.items() if each["outcome"] != "passed"}
-    missing = {name: found[1] for name, why in failed.items() if (found := MISSING.search(why))}
+    missing = {name: match[1] for name, why in failed.items() if (match := MISSING.search(why))}
     other = {name for name in failed if name not in missing}
     vague = {name for name in other if "NotImplemented" in failed[name] or "501" in failed[name]}
     return {
@@ -139,14 +139,14 @@ def _not_applicable(outcome: dict[str, Any]) -> str:
         return "the suite skips it where it is pointed at a server"
     if outcome["servers"] != ["ours"]:
         return f"talks to {' and '.join(outcome['servers']) or 'no server'}"
-    if (found := re.search(r"not implemented in the local cloud: (\S+)", why)) and found[1] != "S3":
-        return f"calls {found[1].partition('.')[0]}"
+    if (match := re.search(r"not implemented in the local cloud: (\S+)", why)) and match[1] != "S3":
+        return f"calls {match[1].partition('.')[0]}"
     return ""
 
 
 def _counted(outcomes: Iterable[dict[str, Any]]) -> dict[str, int]:
-    found = Counter(each["outcome"] for each in outcomes)
-    return {"passed": found["passed"], "run": found.total()}
+    counts = Counter(each["outcome"] for each in outcomes)
+    return {"passed": counts["passed"], "run": counts.total()}
 
 
 def _most(reasons: Iterable[str]) -> dict[str, int]:
@@ -159,8 +159,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     parser.add_argument("--write", action="store_true", help="write public_suite.json")
     is_to_be_written = parser.parse_args().write
-    found = summary(run(prepare()))
-    text = json.dumps(found, indent=2) + "\n"
+    counts = summary(run(prepare()))
+    text = json.dumps(counts, indent=2) + "\n"
     print(text)
     if is_to_be_written:
         RESULTS.write_text(text, encoding="utf-8")

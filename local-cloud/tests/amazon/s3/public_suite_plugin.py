@@ -41,8 +41,8 @@ def empty(_: object = None) -> None:
     for bucket in CLIENT.list_buckets()["Buckets"]:
         named = {"Bucket": bucket["Name"]}
         for page in CLIENT.get_paginator("list_objects_v2").paginate(**named):
-            for found in page.get("Contents", []):
-                CLIENT.delete_object(**named, Key=found["Key"])
+            for content in page.get("Contents", []):
+                CLIENT.delete_object(**named, Key=content["Key"])
         CLIENT.delete_bucket(**named)
     SERVERS.clear()
     SERVERS.update(before)

@@ -18,8 +18,8 @@ def refused(code: str, status: int) -> Iterator[pytest.ExceptionInfo[ClientError
     with pytest.raises(ClientError) as caught:
         yield caught
     response = caught.value.response
-    found = (response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"])
-    assert found == (code, status), response
+    refusal = (response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"])
+    assert refusal == (code, status), response
 
 
 def send(

@@ -18,8 +18,8 @@ from botocore.config import Config
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local_cloud.amazon.s3.aws_chunked import ChunkedBody
 from local_cloud.amazon.s3.checksums import HASHERS, crc64nvme
-from local_cloud.amazon.s3.chunked import Chunked
 from local_cloud.amazon.s3.errors import Refusal
 from tests.amazon.s3.support import refused, send
 
@@ -46,19 +46,19 @@ def test_a_body_is_the_same_however_it_is_cut(
     pieces: list[bytes], cuts: list[int], is_signed: bool
 ) -> None:
     body = chunked(pieces, {"x-amz-checksum-crc32": "AAAA"}, SIGNATURE if is_signed else "")
-    decoder, found, at = Chunked(), b"", 0
+    decoder, decoded, at = ChunkedBody(), b"", 0
     for cut in [*cuts, len(body)]:
-        found += decoder.feed(body[at : at + cut])
+        decoded += decoder.feed(body[at : at + cut])
         at += cut
     decoder.finish()
-    assert found == b"".join(pieces)
+    assert decoded == b"".join(pieces)
     assert decoder.trailers == {"x-amz-checksum-crc32": "AAAA"}
 
 
 @given(st.lists(st.binary(min_size=1, max_size=9), min_size=1), st.data())
 def test_a_body_that_breaks_off_is_refused(pieces: list[bytes], data: st.DataObject) -> None:
     body = chunked(pieces, {})
-    decoder = Chunked()
+    decoder = ChunkedBody()
     end = len(body) - len("0\r\n\r\n")
     decoder.feed(body[: data.draw(st.integers(0, end))])
     with pytest.raises(Refusal):
@@ -67,7 +67,7 @@ def test_a_body_that_breaks_off_is_refused(pieces: list[bytes], data: st.DataObj
 
 @given(st.binary(max_size=200))
 def test_what_is_no_such_body_is_refused_or_is_not_at_its_end(body: bytes) -> None:
-    decoder = Chunked()
+    decoder = ChunkedBody()
     try:
         decoder.feed(body)
         decoder.finish()
@@ -88,8 +88,8 @@ def test_chunks_arrive(s3: Any, bucket: str, mark: str) -> None:
     }
     body = chunked([content[:70_000], b"end"], {}, mark)
     assert send("PUT", f"/{bucket}/k", body, headers)[0] == 200
-    found = s3.get_object(Bucket=bucket, Key="k")
-    assert (found["Body"].read(), found["ContentEncoding"]) == (content, "gzip")
+    stored = s3.get_object(Bucket=bucket, Key="k")
+    assert (stored["Body"].read(), stored["ContentEncoding"]) == (content, "gzip")
 
 
 def test_a_checksum_can_come_behind_the_body(s3: Any, bucket: str) -> None:

@@ -82,8 +82,8 @@ def test_buckets_come_in_pages(s3: Any) -> None:
     pages = s3.get_paginator("list_buckets").paginate(
         Prefix="paged-", PaginationConfig={"PageSize": 2}
     )
-    found = [[each["Name"] for each in page["Buckets"]] for page in pages]
-    assert found == [names[:2], names[2:4], names[4:]]
+    names_on_pages = [[each["Name"] for each in page["Buckets"]] for page in pages]
+    assert names_on_pages == [names[:2], names[2:4], names[4:]]
     assert len(s3.list_buckets(Prefix="paged-4")["Buckets"]) == 1
 
 

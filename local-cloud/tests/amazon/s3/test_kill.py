@@ -85,14 +85,19 @@ def test_no_acknowledged_byte_is_lost_and_none_is_half_there(own: Home, seconds:
 
     with client(own, READS) as reader:
         answer, _ = reader.communicate(json.dumps(said))
-    found = json.loads(answer)
+    content = json.loads(answer)
 
     for one in said:
         if "object" in one:
-            assert found[f"object/{one['object']}"] == [one["size"], [one["object"] % 256]]
+            assert content[f"object/{one['object']}"] == [one["size"], [one["object"] % 256]]
     numbers = [one["part"] for one in said if "part" in one]
-    assert found["parts"] == [5 * MIB * len(numbers), sorted({number % 256 for number in numbers})]
+    assert content["parts"] == [
+        5 * MIB * len(numbers),
+        sorted({number % 256 for number in numbers}),
+    ]
     # One more may be there, which had no time to be acknowledged; then it is whole.
-    rest = found.keys() - {"parts"} - {f"object/{one['object']}" for one in said if "object" in one}
+    rest = (
+        content.keys() - {"parts"} - {f"object/{one['object']}" for one in said if "object" in one}
+    )
     assert len(rest) <= 1
-    assert all(found[name][0] in (100, MIB) and len(found[name][1]) == 1 for name in rest)
+    assert all(content[name][0] in (100, MIB) and len(content[name][1]) == 1 for name in rest)

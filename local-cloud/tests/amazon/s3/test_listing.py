@@ -29,18 +29,18 @@ def fill(s3: Any, keys: set[str]) -> None:
 
 def expected(keys: set[str], prefix: str, delimiter: str, after: str) -> list[str]:
     """The results, common prefixes included, in the order of their UTF-8 bytes."""
-    found = set()
+    results = set()
     for key in keys:
         if key.startswith(prefix):
             rest, cut, _ = key[len(prefix) :].partition(delimiter or "\0")
-            found.add(prefix + rest + cut if cut else key)
-    return sorted((each for each in found if each > after), key=str.encode)
+            results.add(prefix + rest + cut if cut else key)
+    return sorted((each for each in results if each > after), key=str.encode)
 
 
 def results(page: dict[str, Any]) -> list[str]:
-    found = [each["Key"] for each in page.get("Contents", [])]
-    found += [each["Prefix"] for each in page.get("CommonPrefixes", [])]
-    return sorted(found, key=str.encode)
+    names = [each["Key"] for each in page.get("Contents", [])]
+    names += [each["Prefix"] for each in page.get("CommonPrefixes", [])]
+    return sorted(names, key=str.encode)
 
 
 @SERVER
@@ -58,15 +58,15 @@ def test_both_versions_give_the_same_in_pages(
     named = {"Bucket": bucket, "Prefix": prefix, "Delimiter": delimiter}
     for operation in ("list_objects", "list_objects_v2", "list_object_versions"):
         pages = s3.get_paginator(operation).paginate(**named, PaginationConfig={"PageSize": size})
-        found: list[str] = []
+        listed: list[str] = []
         for page in pages:
             if operation == "list_object_versions":
                 page["Contents"] = page.get("Versions", [])
-            found += results(page)
+            listed += results(page)
             assert len(results(page)) <= size
-            assert page["IsTruncated"] == (len(found) < len(wanted))
+            assert page["IsTruncated"] == (len(listed) < len(wanted))
             assert page.get("KeyCount", len(results(page))) == len(results(page))
-        assert found == wanted
+        assert listed == wanted
 
 
 @SERVER
@@ -80,9 +80,9 @@ def test_a_list_can_begin_anywhere(s3: Any, bucket: str, keys: set[str], after: 
 
 def test_an_entry_says_what_the_object_is(s3: Any, bucket: str) -> None:
     made = s3.put_object(Bucket=bucket, Key="k", Body=b"abc", StorageClass="STANDARD_IA")
-    (found,) = s3.list_objects_v2(Bucket=bucket, FetchOwner=True)["Contents"]
-    assert (found["ETag"], found["Size"]) == (made["ETag"], 3)
-    assert (found["StorageClass"], len(found["Owner"]["ID"])) == ("STANDARD_IA", 64)
+    (objects,) = s3.list_objects_v2(Bucket=bucket, FetchOwner=True)["Contents"]
+    assert (objects["ETag"], objects["Size"]) == (made["ETag"], 3)
+    assert (objects["StorageClass"], len(objects["Owner"]["ID"])) == ("STANDARD_IA", 64)
     assert "Owner" not in s3.list_objects_v2(Bucket=bucket)["Contents"][0]
     assert "Owner" in s3.list_objects(Bucket=bucket)["Contents"][0]
 

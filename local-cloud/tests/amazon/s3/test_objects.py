@@ -15,9 +15,24 @@ from local_cloud.client.control import Status
 from tests.amazon.s3.support import refused, send
 
 NAMES = [
-    *("plain", "data/train.npz", "a b+c&d=e?f#g%2Fh", "é/漢字/😀", "a//b", "folder/", "/top"),
-    *("2026-11-20-09:00:00.123", "../up", "x" * 1024, "a/./b", ".hidden", "~/x", "%", "a\\b"),
-    *("line\nfeed", ".", "a'b(c)*!"),
+    "plain",
+    "data/train.npz",
+    "a b+c&d=e?f#g%2Fh",
+    "é/漢字/😀",
+    "a//b",
+    "folder/",
+    "/top",
+    "2026-11-20-09:00:00.123",
+    "../up",
+    "x" * 1024,
+    "a/./b",
+    ".hidden",
+    "~/x",
+    "%",
+    "a\\b",
+    "line\nfeed",
+    ".",
+    "a'b(c)*!",
 ]
 HEADERS = {
     "CacheControl": "no-store",
@@ -36,7 +51,7 @@ def etag(content: bytes) -> str:
 
 
 def listed(s3: Any, bucket: str) -> list[str]:
-    return [found["Key"] for found in s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+    return [each["Key"] for each in s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
 
 
 # Up and down
@@ -83,18 +98,18 @@ def test_files_go_up_and_down(s3: Any, bucket: str, tmp_path: Path) -> None:
     s3.upload_file(str(source), bucket, "k", ExtraArgs={"Metadata": {"a": "b"}})
     s3.download_file(bucket, "k", str(target))
     assert target.read_bytes() == source.read_bytes()
-    found = s3.head_object(Bucket=bucket, Key="k")
-    assert found["ETag"].endswith('-3"')
-    assert found["Metadata"] == {"a": "b"}
+    stored = s3.head_object(Bucket=bucket, Key="k")
+    assert stored["ETag"].endswith('-3"')
+    assert stored["Metadata"] == {"a": "b"}
 
 
 def test_what_was_said_of_an_object_is_said_again(s3: Any, bucket: str) -> None:
     made = s3.put_object(Bucket=bucket, Key="k", Body=b"text", **HEADERS)
-    found = s3.get_object(Bucket=bucket, Key="k")
-    assert {name: found[name] for name in HEADERS} == HEADERS
-    assert made["ETag"] == found["ETag"] == etag(b"text")
-    assert (found["ContentLength"], found["AcceptRanges"]) == (4, "bytes")
-    assert abs(found["LastModified"] - datetime.now(UTC)) < timedelta(minutes=1)
+    stored = s3.get_object(Bucket=bucket, Key="k")
+    assert {name: stored[name] for name in HEADERS} == HEADERS
+    assert made["ETag"] == stored["ETag"] == etag(b"text")
+    assert (stored["ContentLength"], stored["AcceptRanges"]) == (4, "bytes")
+    assert abs(stored["LastModified"] - datetime.now(UTC)) < timedelta(minutes=1)
     head = s3.head_object(Bucket=bucket, Key="k")
     assert {name: head[name] for name in HEADERS} == HEADERS
 
@@ -119,10 +134,10 @@ def test_a_time_outside_the_calendar_is_none(s3: Any, bucket: str, time: str) ->
 
 def test_without_words_an_object_is_bytes(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k.txt")
-    found = s3.get_object(Bucket=bucket, Key="k.txt")
-    assert (found["ContentType"], found["Metadata"]) == ("binary/octet-stream", {})
-    assert found["Body"].read() == b""
-    assert "StorageClass" not in found
+    stored = s3.get_object(Bucket=bucket, Key="k.txt")
+    assert (stored["ContentType"], stored["Metadata"]) == ("binary/octet-stream", {})
+    assert stored["Body"].read() == b""
+    assert "StorageClass" not in stored
 
 
 def test_too_much_metadata_is_refused(s3: Any, bucket: str) -> None:
@@ -138,9 +153,9 @@ def test_a_job_s_file_is_an_object_and_the_other_way_round(
     folder = cloud.home.data / "s3-buckets" / bucket
     (folder / "out").mkdir()
     (folder / "out" / "metrics.json").write_text("{}")
-    found = s3.get_object(Bucket=bucket, Key="out/metrics.json")
-    assert (found["Body"].read(), found["ETag"]) == (b"{}", etag(b"{}"))
-    assert found["ContentType"] == "application/json"
+    stored = s3.get_object(Bucket=bucket, Key="out/metrics.json")
+    assert (stored["Body"].read(), stored["ETag"]) == (b"{}", etag(b"{}"))
+    assert stored["ContentType"] == "application/json"
     s3.put_object(Bucket=bucket, Key="in/a.txt", Body=b"from the client")
     assert (folder / "in" / "a.txt").read_bytes() == b"from the client"
 
@@ -152,9 +167,9 @@ def test_a_range_is_read(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
 
     def read(header: str) -> tuple[int, bytes, str | None]:
-        found = s3.get_object(Bucket=bucket, Key="k", Range=header)
-        status = found["ResponseMetadata"]["HTTPStatusCode"]
-        return status, found["Body"].read(), found.get("ContentRange")
+        stored = s3.get_object(Bucket=bucket, Key="k", Range=header)
+        status = stored["ResponseMetadata"]["HTTPStatusCode"]
+        return status, stored["Body"].read(), stored.get("ContentRange")
 
     assert read("bytes=2-4") == (206, b"234", "bytes 2-4/10")
     assert read("bytes=7-") == (206, b"789", "bytes 7-9/10")
@@ -186,14 +201,14 @@ def test_a_read_can_depend_on_what_is_there(s3: Any, bucket: str) -> None:
 
 def test_a_reader_can_name_the_headers(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"x", ContentType="text/plain")
-    found = s3.get_object(
+    stored = s3.get_object(
         Bucket=bucket,
         Key="k",
         ResponseContentType="text/html",
         ResponseContentDisposition='attachment; filename="é.txt"',
     )
-    assert found["ContentType"] == "text/html"
-    assert "attachment" in found["ContentDisposition"]
+    assert stored["ContentType"] == "text/html"
+    assert "attachment" in stored["ContentDisposition"]
     status, *_ = send("GET", f"/{bucket}/k?response-content-type=a%0d%0ab:c")
     assert status == 400
 
@@ -272,10 +287,10 @@ def test_a_copy_takes_everything_along(s3: Any, bucket: str) -> None:
     s3.create_bucket(Bucket="other")
     copied = s3.copy_object(Bucket="other", Key="c", CopySource=f"/{bucket}/k")
     assert copied["CopyObjectResult"]["ETag"] == etag(b"text")
-    found = s3.get_object(Bucket="other", Key="c")
+    stored = s3.get_object(Bucket="other", Key="c")
     kept = HEADERS.keys() - {"StorageClass", "WebsiteRedirectLocation"}  # as the service does
-    assert {name: found[name] for name in kept} == {name: HEADERS[name] for name in kept}
-    assert found["TagCount"] == 1
+    assert {name: stored[name] for name in kept} == {name: HEADERS[name] for name in kept}
+    assert stored["TagCount"] == 1
 
 
 def test_a_copy_can_be_given_other_words(s3: Any, bucket: str) -> None:
@@ -285,10 +300,10 @@ def test_a_copy_can_be_given_other_words(s3: Any, bucket: str) -> None:
         **{"MetadataDirective": "REPLACE", "Metadata": {"new": "1"}, "ContentType": "a/b"},
         **{"TaggingDirective": "REPLACE", "Tagging": ""},
     )
-    found = s3.get_object(Bucket=bucket, Key="k")
-    assert (found["Metadata"], found["ContentType"]) == ({"new": "1"}, "a/b")
-    assert "CacheControl" not in found
-    assert "TagCount" not in found
+    stored = s3.get_object(Bucket=bucket, Key="k")
+    assert (stored["Metadata"], stored["ContentType"]) == ({"new": "1"}, "a/b")
+    assert "CacheControl" not in stored
+    assert "TagCount" not in stored
 
 
 def test_a_copy_to_itself_must_change_something(s3: Any, bucket: str) -> None:
@@ -355,9 +370,9 @@ def test_an_object_has_tags(s3: Any, bucket: str) -> None:
 
 def test_attributes_are_those_that_were_asked_for(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"abc", ChecksumAlgorithm="SHA256")
-    found = s3.get_object_attributes(
+    attributes = s3.get_object_attributes(
         Bucket=bucket, Key="k", ObjectAttributes=["ETag", "ObjectSize", "Checksum"]
     )
-    assert found["ETag"] == hashlib.md5(b"abc").hexdigest()
-    assert (found["ObjectSize"], "StorageClass" in found) == (3, False)
-    assert found["Checksum"]["ChecksumSHA256"].endswith("=")
+    assert attributes["ETag"] == hashlib.md5(b"abc").hexdigest()
+    assert (attributes["ObjectSize"], "StorageClass" in attributes) == (3, False)
+    assert attributes["Checksum"]["ChecksumSHA256"].endswith("=")

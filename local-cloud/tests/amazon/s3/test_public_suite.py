@@ -14,14 +14,14 @@ from tests.amazon.s3 import public_suite
 def outcome(
     outcome: str, why: str = "", *, is_verified: bool = False, servers: tuple[str, ...] = ("ours",)
 ) -> dict[str, object]:
-    found = {"outcome": outcome, "why": why, "is_verified": is_verified}
-    return found | {"servers": list(servers)}
+    result = {"outcome": outcome, "why": why, "is_verified": is_verified}
+    return result | {"servers": list(servers)}
 
 
 def test_what_counts_and_what_does_not() -> None:
     elsewhere = "not implemented in the local cloud: AWSEvents.PutRule"
     missing = "not implemented in the local cloud: S3 PutObject ACL=public-read"
-    found = public_suite.summary(
+    counts = public_suite.summary(
         {
             "a": outcome("passed", is_verified=True),
             "b": outcome("passed"),
@@ -34,12 +34,12 @@ def test_what_counts_and_what_does_not() -> None:
             "i": outcome("passed", servers=("localhost:5000", "ours")),
         }
     )
-    assert found["all"] == {"passed": 2, "run": 5}
-    assert found[public_suite.REAL] == {"passed": 1, "run": 2}
-    assert found["fail, for an operation or a value is not implemented"] == {"PutObject ACL=": 1}
-    assert found["fail, for another error than `not implemented` was expected"] == ["d"]
-    assert found["fail otherwise"] == ["e"]
-    assert sum(found["do not apply"].values()) == 4
+    assert counts["all"] == {"passed": 2, "run": 5}
+    assert counts[public_suite.REAL] == {"passed": 1, "run": 2}
+    assert counts["fail, for an operation or a value is not implemented"] == {"PutObject ACL=": 1}
+    assert counts["fail, for another error than `not implemented` was expected"] == ["d"]
+    assert counts["fail otherwise"] == ["e"]
+    assert sum(counts["do not apply"].values()) == 4
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_no_fewer_tests_pass_than_are_written_down() -> None:
     known = json.loads(public_suite.RESULTS.read_text(encoding="utf-8"))
     command = [sys.executable, *public_suite.COMMAND.split()[1:]]
     done = subprocess.run(command, cwd=public_suite.ROOT, stdout=subprocess.PIPE, check=True)
-    found = json.loads(done.stdout)
+    content = json.loads(done.stdout)
     for count in ("all", public_suite.REAL):
-        assert found[count]["run"] == known[count]["run"]
-        assert found[count]["passed"] >= known[count]["passed"], found
+        assert content[count]["run"] == known[count]["run"]
+        assert content[count]["passed"] >= known[count]["passed"], content

@@ -51,10 +51,10 @@ def test_parts_become_one_object(s3: Any, bucket: str, cloud: Status) -> None:
     made = upload.complete(first, second)
     digests = hashlib.md5(LARGE).digest() + hashlib.md5(b"end").digest()
     assert made["ETag"] == f'"{hashlib.md5(digests).hexdigest()}-2"'
-    found = s3.get_object(Bucket=bucket, Key="k")
-    assert found["Body"].read() == LARGE + b"end"
-    assert (found["Metadata"], found["ContentType"]) == ({"a": "b"}, "text/plain")
-    assert (found["TagCount"], found["ETag"]) == (1, made["ETag"])
+    stored = s3.get_object(Bucket=bucket, Key="k")
+    assert stored["Body"].read() == LARGE + b"end"
+    assert (stored["Metadata"], stored["ContentType"]) == ({"a": "b"}, "text/plain")
+    assert (stored["TagCount"], stored["ETag"]) == (1, made["ETag"])
     assert s3.list_objects_v2(Bucket=bucket)["Contents"][0]["ETag"] == made["ETag"]
     assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
     assert kept_files(cloud) == []
@@ -63,13 +63,13 @@ def test_parts_become_one_object(s3: Any, bucket: str, cloud: Status) -> None:
 def test_a_part_can_be_read_alone(s3: Any, bucket: str) -> None:
     upload = Upload(s3, bucket)
     upload.complete(upload.part(1, LARGE), upload.part(2, b"end"))
-    found = s3.get_object(Bucket=bucket, Key="k", PartNumber=2)
-    assert (found["Body"].read(), found["PartsCount"]) == (b"end", 2)
+    stored = s3.get_object(Bucket=bucket, Key="k", PartNumber=2)
+    assert (stored["Body"].read(), stored["PartsCount"]) == (b"end", 2)
     assert s3.head_object(Bucket=bucket, Key="k", PartNumber=1)["ContentLength"] == len(LARGE)
     with refused("InvalidPartNumber", 416):
         s3.get_object(Bucket=bucket, Key="k", PartNumber=3)
-    found = s3.get_object_attributes(Bucket=bucket, Key="k", ObjectAttributes=["ObjectParts"])
-    assert found["ObjectParts"]["TotalPartsCount"] == 2
+    stored = s3.get_object_attributes(Bucket=bucket, Key="k", ObjectAttributes=["ObjectParts"])
+    assert stored["ObjectParts"]["TotalPartsCount"] == 2
 
 
 def test_a_part_sent_again_takes_the_place_of_the_first(
@@ -139,8 +139,8 @@ def test_parts_and_uploads_are_listed_in_pages(s3: Any, bucket: str) -> None:
     pages = s3.get_paginator("list_parts").paginate(
         **upload.named, PaginationConfig={"PageSize": 2}
     )
-    found = [[part["PartNumber"] for part in page["Parts"]] for page in pages]
-    assert found == [[1, 3], [7]]
+    numbers_on_pages = [[part["PartNumber"] for part in page["Parts"]] for page in pages]
+    assert numbers_on_pages == [[1, 3], [7]]
     ids = {}
     for key in ("a/1", "a/2", "b", "b"):
         made = s3.create_multipart_upload(Bucket=bucket, Key=key)
@@ -150,7 +150,8 @@ def test_parts_and_uploads_are_listed_in_pages(s3: Any, bucket: str) -> None:
     )
     listed = [(each["Key"], each["UploadId"]) for page in pages for each in page["Uploads"]]
     assert listed == [
-        *(("a/1", ids["a/1"][0]), ("a/2", ids["a/2"][0])),
+        ("a/1", ids["a/1"][0]),
+        ("a/2", ids["a/2"][0]),
         *(("b", each) for each in ids["b"]),
         ("k", upload.named["UploadId"]),
     ]
@@ -170,8 +171,8 @@ def test_a_restart_loses_neither_upload_nor_part(s3: Any, bucket: str, cloud: St
     assert not stray.exists()
     assert s3.list_parts(**upload.named)["Parts"][0]["ETag"] == first["ETag"]
     upload.complete(first, upload.part(2, b"end"))
-    found = s3.get_object(Bucket=bucket, Key="k")
-    assert (found["Body"].read(), found["Metadata"]) == (LARGE + b"end", {"a": "b"})
+    stored = s3.get_object(Bucket=bucket, Key="k")
+    assert (stored["Body"].read(), stored["Metadata"]) == (LARGE + b"end", {"a": "b"})
 
 
 def test_the_last_call_can_ask_that_there_be_none(s3: Any, bucket: str) -> None:
@@ -207,9 +208,9 @@ def test_the_whole_has_a_checksum(s3: Any, bucket: str, kind: str) -> None:
         "COMPOSITE": base64.b64encode(zlib.crc32(of_parts).to_bytes(4, "big")).decode() + "-2",
     }
     assert (made["ChecksumCRC32"], made["ChecksumType"]) == (expected[kind], kind)
-    found = s3.get_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
-    assert found["ChecksumCRC32"] == expected[kind]
-    assert found["Body"].read() == LARGE + b"end"  # the client compares
+    stored = s3.get_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
+    assert stored["ChecksumCRC32"] == expected[kind]
+    assert stored["Body"].read() == LARGE + b"end"  # the client compares
 
 
 def test_a_checksum_of_the_whole_is_compared(s3: Any, bucket: str) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.engine.isolation import roots
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.serving import Trained, make_trained
-from tests.amazon.sagemaker.support import Json, Service, running
+from tests.amazon.sagemaker.support import Service, running
 
 
 @pytest.fixture(params=["mounted", "rewritten"])
@@ -24,7 +25,7 @@ def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-class Shared:
+class SharedService:
     """One service for many requests, none of which starts anything."""
 
     def __init__(self, service: Service, runner: asyncio.Runner) -> None:
@@ -39,10 +40,10 @@ class Shared:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedService]:
     with asyncio.Runner() as runner:
         context = running(tmp_path_factory.mktemp("shared"))
-        yield Shared(runner.run(context.__aenter__()), runner)
+        yield SharedService(runner.run(context.__aenter__()), runner)
         runner.run(context.__aexit__(None, None, None))
 
 

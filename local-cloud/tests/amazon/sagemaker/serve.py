@@ -39,9 +39,9 @@ async def main(folder: Path, step: str) -> None:
                 await asyncio.sleep(0.01)
             assert sagemaker.engine.interrupt("first", "taken away")
         while True:
-            found = sagemaker("DescribeTrainingJob", TrainingJobName="first")
+            job = sagemaker("DescribeTrainingJob", TrainingJobName="first")
             log = sagemaker.engine.log("first", "algo-1")
-            if found["SecondaryStatus"] == step and (
+            if job["SecondaryStatus"] == step and (
                 step == "Uploading" or log.read_text().count("\n") > 1
             ):
                 break

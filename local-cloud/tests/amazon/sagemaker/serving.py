@@ -67,17 +67,17 @@ def named(what: str) -> str:
 def model(data: str, image: str = IMAGE, **container: Any) -> str:
     """A new model; its name."""
     name = named("model")
-    found = {"Image": image, "ModelDataUrl": data} | container
+    container_given = {"Image": image, "ModelDataUrl": data} | container
     boto3.client("sagemaker").create_model(
-        ModelName=name, PrimaryContainer=found, ExecutionRoleArn=ROLE
+        ModelName=name, PrimaryContainer=container_given, ExecutionRoleArn=ROLE
     )
     return name
 
 
 def variant(model_name: str, name: str = "AllTraffic", **more: Any) -> dict[str, Any]:
     """A variant of an endpoint configuration."""
-    found = {"VariantName": name, "ModelName": model_name, "InstanceType": MACHINE}
-    return found | {"InitialInstanceCount": 1} | more
+    variant_given = {"VariantName": name, "ModelName": model_name, "InstanceType": MACHINE}
+    return variant_given | {"InitialInstanceCount": 1} | more
 
 
 def configuration(*variants: Mapping[str, Any], **more: Any) -> str:
@@ -94,12 +94,12 @@ def settled(name: str, status: str = "InService") -> Any:
     client = boto3.client("sagemaker")
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        found = client.describe_endpoint(EndpointName=name)
-        if found["EndpointStatus"] not in ("Creating", "Updating"):
-            assert found["EndpointStatus"] == status, found.get("FailureReason")
-            return found
+        endpoint = client.describe_endpoint(EndpointName=name)
+        if endpoint["EndpointStatus"] not in ("Creating", "Updating"):
+            assert endpoint["EndpointStatus"] == status, endpoint.get("FailureReason")
+            return endpoint
         time.sleep(0.05)
-    raise AssertionError(found)
+    raise AssertionError(endpoint)
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from typing import Any
 from local_cloud import platform as server
 from local_cloud.amazon.protocols.json_protocol import JsonService
 from local_cloud.amazon.sagemaker import service as sagemaker
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
-Json = dict[str, Any]
 BUCKET = "a-bucket"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8-cpu-py312"
 ROLE = "arn:aws:iam::000000000000:role/SageMakerExecutionRole"
@@ -77,9 +77,12 @@ class Service:
         job = self.engine.get(name)
         while not job.state.ended:
             job = await self.engine.wait_for_change(job, 60)
-        found = self("DescribeTrainingJob", TrainingJobName=name)
-        assert found["TrainingJobStatus"] == status, (found.get("FailureReason"), self._logs(name))
-        return found
+        ended_job = self("DescribeTrainingJob", TrainingJobName=name)
+        assert ended_job["TrainingJobStatus"] == status, (
+            ended_job.get("FailureReason"),
+            self._logs(name),
+        )
+        return ended_job
 
     def _logs(self, name: str) -> str:
         return "\n".join(log.read_text() for log in self.engine.log(name, "x").parent.glob("*.log"))
@@ -110,10 +113,10 @@ async def running(folder: Path, cores: int | None = None) -> AsyncIterator[Servi
     """A server's inner half, without the rest of the server."""
     environment = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1/SECRET/aws"}
     platform = Platform.of(folder, environment, cores=cores)
-    found = sagemaker.service(platform)
-    api, *_ = found.apis
+    service = sagemaker.service(platform)
+    api, *_ = service.apis
     assert isinstance(api, JsonService)
-    await platform.start([server.Service(dialect=found.dialect, runners=found.runners)])
+    await platform.start([server.Service(dialect=service.dialect, runners=service.runners)])
     here, objects = Service(platform, api), platform.s3
     try:
         if not any(objects.buckets()):

@@ -26,5 +26,5 @@ def test_a_record_of_a_transform_job_has_the_payload_as_limit(split: str) -> Non
 def test_a_search_returns_a_limited_number_of_values(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"a=1\n" * (search.MOST + 1000) + b"a=2\n")
-    found = metrics.values("a=(.)", log, 60)
-    assert len(found) == search.MOST and found[-1] == 2
+    values = metrics.values("a=(.)", log, 60)
+    assert len(values) == search.MOST and values[-1] == 2

@@ -173,10 +173,17 @@ def test_a_spot_job_is_interrupted_and_the_sdk_waits_for_its_end(
     assert sum("attempt 2" in line for line in said) == 1
     for epoch in range(1, 41):  # none is left out, and none is done again
         assert sum(f"epoch {epoch:4d} " in line for line in said) == 1
-    found = sdk.sagemaker.describe_training_job(TrainingJobName=job.training_job_name)
-    assert [step["Status"] for step in found["SecondaryStatusTransitions"]] == [
-        *("Starting", "Downloading", "Training", "Interrupted"),
-        *("Starting", "Downloading", "Training", "Uploading", "Completed"),
+    ended_job = sdk.sagemaker.describe_training_job(TrainingJobName=job.training_job_name)
+    assert [step["Status"] for step in ended_job["SecondaryStatusTransitions"]] == [
+        "Starting",
+        "Downloading",
+        "Training",
+        "Interrupted",
+        "Starting",
+        "Downloading",
+        "Training",
+        "Uploading",
+        "Completed",
     ]
 
 
@@ -194,12 +201,12 @@ def test_a_job_is_stopped_and_found_in_the_list(sdk: SimpleNamespace, tmp_path: 
     job.stop()
     job.wait(poll=1)
     assert job.refresh().training_job_status == "Stopped"
-    found = sdk.TrainingJob.get_all(name_contains="to-be-stopped")
-    assert [one.training_job_name for one in found] == [job.training_job_name]
+    everything = sdk.TrainingJob.get_all(name_contains="to-be-stopped")
+    assert [one.training_job_name for one in everything] == [job.training_job_name]
 
 
 def test_a_bad_request_is_a_client_error(sdk: SimpleNamespace) -> None:
-    with pytest.raises(sdk.sagemaker.exceptions.ClientError) as found:
+    with pytest.raises(sdk.sagemaker.exceptions.ClientError) as refusal:
         sdk.sagemaker.describe_training_job(TrainingJobName="no")
-    assert found.value.response["Error"]["Code"] == "ValidationException"
-    assert found.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert refusal.value.response["Error"]["Code"] == "ValidationException"
+    assert refusal.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400

@@ -15,7 +15,7 @@ import pytest
 
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, Home
-from tests.client.test_suspended import suspend
+from tests.client.test_process_state import suspend
 from tests.notebook import Notebook
 from tests.torture.rig import Rig
 
@@ -52,9 +52,9 @@ def test_after_a_crash_every_sdk_works_on(own: Home, notebook: Notebook) -> None
     for _ in range(2):
         before = own.address()
         kill(own)
-        found = notebook.ask()
-        assert {said.text for said in found} == {"answered"}, found
-        assert max(said.seconds for said in found) < SOON
+        answers = notebook.ask()
+        assert {said.text for said in answers} == {"answered"}, answers
+        assert max(said.seconds for said in answers) < SOON
         after = own.address()
         assert (after["port"], after["pid"] == before["pid"]) == (before["port"], False)
 
@@ -106,7 +106,7 @@ def test_many_notebooks_start_one_server(own: Home) -> None:
 WAITING = """
 import sys
 import local_cloud; local_cloud.activate()
-from tests.console.filled import pool
+from tests.console.filled_cloud import pool
 from tests.torture.rig import BUCKET, training_job
 code = "import time; time.sleep(600)"
 def vertex():

@@ -60,8 +60,8 @@ def test_the_asynchronous_calls_work(cloud: Status, version: ModuleType) -> None
             )
             made = await operation.result(timeout=30)
             assert type(made) is version.Endpoint
-            found = [each.name async for each in await client.list_endpoints(parent=PARENT)]
-            assert made.name in found
+            endpoints = [each.name async for each in await client.list_endpoints(parent=PARENT)]
+            assert made.name in endpoints
             await (await client.delete_endpoint(name=made.name)).result(timeout=30)
             with pytest.raises(NotFound, match=r"404 The endpoint .* does not exist"):
                 await client.get_endpoint(name=made.name)

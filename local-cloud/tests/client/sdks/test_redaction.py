@@ -100,9 +100,9 @@ def test_nor_does_what_a_cell_shows(cloud: Status) -> None:
 
 
 def test_no_notebook_holds_one() -> None:
-    found = [
+    holders = [
         path.name
         for path in (CHECKOUT.parents[1] / "notebooks").rglob("*.ipynb")
         if re.search(r"(127\.0\.0\.1|localhost):\d+/[A-Za-z0-9_-]{43}", path.read_text())
     ]
-    assert found == []
+    assert holders == []

@@ -50,9 +50,9 @@ def test_in_a_job_everything_works(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_elsewhere_nothing_is_sent_and_the_sentence_says_what_works() -> None:
-    found = run()
-    in_a_graph = found.pop("in_a_graph")
-    for said in found.values():
+    answers = run()
+    in_a_graph = answers.pop("in_a_graph")
+    for said in answers.values():
         assert said.startswith(f"LocalCloudError TensorFlow would read or write {FOLDER}"), said
     assert "TensorFlow's gs:// is not part of the local cloud outside of a job" in in_a_graph
 
@@ -96,7 +96,7 @@ def test_an_operation_that_runs_at_once_may_be_called_by_the_names_of_tensorflow
     vars(module)["execute"] = quick_execute
     monkeypatch.setenv("LOCAL_CLOUD_GCS", "/gcs")
     tensorflow_files.map_eager(module)
-    found = module.execute("f", num_outputs=1, inputs=["gs://b/a"], attrs=None, ctx=2)
-    assert found == ("f", 1, ["gs://b/a"], None, 2, None)  # no operation that opens files
-    found = module.execute(b"ReadFile", num_outputs=1, inputs=["gs://b/a"], attrs=None, ctx=2)
-    assert found == (b"ReadFile", 1, ["/gcs/b/a"], None, 2, None)
+    rows = module.execute("f", num_outputs=1, inputs=["gs://b/a"], attrs=None, ctx=2)
+    assert rows == ("f", 1, ["gs://b/a"], None, 2, None)  # no operation that opens files
+    rows = module.execute(b"ReadFile", num_outputs=1, inputs=["gs://b/a"], attrs=None, ctx=2)
+    assert rows == (b"ReadFile", 1, ["/gcs/b/a"], None, 2, None)

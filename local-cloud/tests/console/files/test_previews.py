@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local_cloud.bounded.errors import Damaged, OverLimit
+from local_cloud.bounded.errors import DamagedFile, OverLimit
 from local_cloud.console.files import archive_contents, previews
 from tests import bombs
 
@@ -53,9 +53,9 @@ def change(path: Path, start: bytes, offset: int, new: bytes) -> None:
 
 def shown(path: Path) -> str:
     """What the preview says of the first array."""
-    found = previews.of(path, path.name, SIZE)
-    assert found.kind == "table"
-    return found.rows[1][2]
+    preview_of_file = previews.of(path, path.name, SIZE)
+    assert preview_of_file.kind == "table"
+    return preview_of_file.rows[1][2]
 
 
 def test_an_array_is_shown_by_its_shape_and_type(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_an_unsupported_compression_is_said_to_be_so(tmp_path: Path) -> None:
 def test_what_is_no_archive_has_no_preview(tmp_path: Path, name: str, body: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(body)
-    found = previews.of(path, name, len(body))
-    assert found.kind == "none" and "cannot be read" in found.note
+    preview_of_file = previews.of(path, name, len(body))
+    assert preview_of_file.kind == "none" and "cannot be read" in preview_of_file.note
 
 
 # ---- files that would take gigabytes or minutes -------------------------------------------------
@@ -108,35 +108,35 @@ def preview(path: Path, content: bytes) -> previews.Preview:
     """The preview of such a file, for which this process needs little memory."""
     path.write_bytes(content)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = previews.of(path, path.name, len(content))
+    preview_of_file = previews.of(path, path.name, len(content))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10  # KiB
-    return found
+    return preview_of_file
 
 
 def test_an_array_whose_header_is_a_gigabyte_of_blanks(tmp_path: Path) -> None:
-    found = preview(tmp_path / "a.npz", bombs.npz(LARGE))
-    assert found.rows[1] == ["x.npy", "1.0 GiB", "its header is larger than 64.0 KiB"]
+    shown_preview = preview(tmp_path / "a.npz", bombs.npz(LARGE))
+    assert shown_preview.rows[1] == ["x.npy", "1.0 GiB", "its header is larger than 64.0 KiB"]
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.XGLTYPE])
 def test_a_tar_file_with_a_gigabyte_as_header(tmp_path: Path, kind: bytes) -> None:
-    found = preview(tmp_path / "a.tar.gz", bombs.tar(kind, LARGE))
-    assert found == previews.Preview(
+    shown_preview = preview(tmp_path / "a.tar.gz", bombs.tar(kind, LARGE))
+    assert shown_preview == previews.Preview(
         "none", note="Cannot be shown: a header of it is larger than 1 MiB."
     )
 
 
 def test_a_tar_file_is_unpacked_as_far_as_a_limit(tmp_path: Path) -> None:
-    found = preview(tmp_path / "a.tar.gz", bombs.tar(tarfile.REGTYPE, 8 * LARGE))
-    assert found.rows == [["name", "size"], ["x", "8.0 GiB"]]
-    assert found.note == "More cannot be shown: unpacked, it is larger than 256 MiB."
+    shown_preview = preview(tmp_path / "a.tar.gz", bombs.tar(tarfile.REGTYPE, 8 * LARGE))
+    assert shown_preview.rows == [["name", "size"], ["x", "8.0 GiB"]]
+    assert shown_preview.note == "More cannot be shown: unpacked, it is larger than 256 MiB."
 
 
 def test_a_zip_file_with_a_million_members(tmp_path: Path) -> None:
     member = b"PK\x01\x02" + bytes(42)
     end = b"PK\x05\x06" + struct.pack("<4H2LH", 0, 0, 0xFFFF, 0xFFFF, len(member) << 20, 0, 0)
-    found = preview(tmp_path / "a.zip", member * (1 << 20) + end)
-    assert found.note == "Cannot be shown: a header of it is larger than 16 MiB."
+    shown_preview = preview(tmp_path / "a.zip", member * (1 << 20) + end)
+    assert shown_preview.note == "Cannot be shown: a header of it is larger than 16 MiB."
 
 
 def test_json_that_grows_when_it_is_indented_is_shown_as_it_is(tmp_path: Path) -> None:
@@ -181,5 +181,5 @@ def test_any_damage_to_an_archive_ends_in_words(data: st.DataObject) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
-        with suppress(Damaged, OverLimit):
+        with suppress(DamagedFile, OverLimit):
             json.dumps(read(file.name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from testing.visitor import Visitor
-from tests.console.filled import Filled
+from tests.console.filled_cloud import Filled
 
 
 def part(page: str, title: str) -> str:

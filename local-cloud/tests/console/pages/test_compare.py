@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from testing.visitor import Visitor
-from tests.console.filled import BUCKET, EPOCHS, Filled, pool
+from tests.console.filled_cloud import BUCKET, EPOCHS, Filled, pool
 
 
 def compare(visitor: Visitor, *jobs: str) -> Any:

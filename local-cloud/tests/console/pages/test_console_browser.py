@@ -25,8 +25,8 @@ from local_cloud.client import control
 from local_cloud.client.control import Status
 from testing import axe as axe_core
 from testing.browser import Browser, find
-from tests.client.test_suspended import suspend
-from tests.console.filled import BUCKET, Filled, pipeline, pool, training_request
+from tests.client.test_process_state import suspend
+from tests.console.filled_cloud import BUCKET, Filled, pipeline, pool, training_request
 from tests.torture.rig import Rig
 
 pytestmark = pytest.mark.slow
@@ -130,9 +130,9 @@ def test_every_page_can_be_read_by_everybody(
                 label = f"{name}-{width}-{'dark' if dark else 'light'}"
                 browser.picture(PICTURES / f"{label}.png")
                 browser.js(axe + "; true")
-                found = browser.js(axe_core.VIOLATIONS) + browser.js(TOO_WIDE)
-                if found:
-                    problems[label] = found
+                violations = browser.js(axe_core.VIOLATIONS) + browser.js(TOO_WIDE)
+                if violations:
+                    problems[label] = violations
     assert problems == {}
     # A page that is not there answers 404, which Chromium writes to its console.
     assert [one for one in browser.said if "404" not in str(one)] == []
@@ -223,8 +223,8 @@ def begun_on_sagemaker() -> Callable[[], str]:
     )
 
     def state() -> str:
-        found = sagemaker.describe_training_job(TrainingJobName="watched")
-        return str(found["TrainingJobStatus"])
+        job = sagemaker.describe_training_job(TrainingJobName="watched")
+        return str(job["TrainingJobStatus"])
 
     return state
 
@@ -282,12 +282,12 @@ def test_a_chart_says_its_values_at_the_pointer_and_by_arrow_keys(
             browser.open(f"{root}jobs/{filled.job}")
             move_to(browser, 0.3)
             tip = "document.querySelector('.tip')"
-            found = re.fullmatch(
+            match = re.fullmatch(
                 r"epoch (\d+)loss (0\.\d{4})validation loss (0\.\d{4})",
                 browser.js(f"{tip}.textContent"),
             )
-            assert found and 10 < int(found[1]) < 20, browser.js(f"{tip}.textContent")
-            assert float(found[3]) == pytest.approx(float(found[2]) + 0.04)
+            assert match and 10 < int(match[1]) < 20, browser.js(f"{tip}.textContent")
+            assert float(match[3]) == pytest.approx(float(match[2]) + 0.04)
             PICTURES.mkdir(parents=True, exist_ok=True)
             browser.picture(PICTURES / f"hover-{width}-{'dark' if dark else 'light'}.png")
             browser.js(axe + "; true")
@@ -317,10 +317,10 @@ def test_a_trial_of_parallel_coordinates_says_its_values_at_the_pointer_and_by_k
             browser.look(dark, width)
             browser.open(f"{root}study?name={quote(filled.study, safe='')}")
             move_to(browser, 0.3)
-            found = re.match(r"Trial (\d+)", browser.js(f"{tip}.textContent"))
-            assert found, browser.js(f"{tip}.textContent")
+            match = re.match(r"Trial (\d+)", browser.js(f"{tip}.textContent"))
+            assert match, browser.js(f"{tip}.textContent")
             drawn = "document.querySelector('.parallel .cursor .line').getAttribute('points')"
-            own = f"document.querySelector('[data-told^=\"Trial {found[1]}:\"]')"
+            own = f"document.querySelector('[data-told^=\"Trial {match[1]}:\"]')"
             numbers = "%s.split(/[ ,]/).map(Number)"
             assert browser.js(numbers % drawn) == browser.js(
                 numbers % f"{own}.getAttribute('points')"
@@ -418,9 +418,9 @@ def test_another_server_of_this_machine_reads_and_clicks_nothing(
     """Its page is of the same site, as browsers count, and our cookie comes with its requests."""
     browser.open(other_server)
     attacks = ATTACKS.replace("ROOT", repr(root)).replace("JOB", filled.job)
-    found = browser.js(attacks)
-    assert found.pop("sent") in ("opaque", "blocked")
-    assert set(found.values()) == {"blocked"}, found
+    outcomes = browser.js(attacks)
+    assert outcomes.pop("sent") in ("opaque", "blocked")
+    assert set(outcomes.values()) == {"blocked"}, outcomes
     browser.open(f"{root}jobs/{filled.job}")
     assert re.match("titanic-nn", browser.js("document.title")), "it was not deleted"
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from testing.visitor import Answer, Visitor
-from tests.console.filled import Filled
+from tests.console.filled_cloud import Filled
 
 ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S)
@@ -17,20 +17,20 @@ CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S)
 
 def rows(page: Answer) -> dict[str, list[str]]:
     """The cells of each row that is not folded, by its name; a cell's first line only."""
-    found = {}
+    cells_of = {}
     for row in ROW.findall(page.text)[1:]:
         cells = [re.sub("<[^>]+>", "", one.partition("<small>")[0]) for one in CELL.findall(row)]
-        found[unescape(cells[1])] = [unescape(each).strip() for each in cells]
-    return found
+        cells_of[unescape(cells[1])] = [unescape(each).strip() for each in cells]
+    return cells_of
 
 
 def test_results_machine_and_cost_are_columns(filled: Filled, visitor: Visitor) -> None:
-    found = rows(visitor.get("/console/jobs"))
-    assert found["titanic-nn"][3:5] == ["0.8180", "0.3973"]
-    assert found["titanic-nn"][7] == "n1-standard-4"
-    assert 0 < float(found["titanic-nn"][5]) < 0.01, "half a minute of it costs about 0.002 $"
-    assert found["titanic-nn-sagemaker"][3:5] == ["0.8000", "0.5000"]
-    assert found["titanic-nn-sagemaker"][7] == "ml.m5.large"
+    cells_of = rows(visitor.get("/console/jobs"))
+    assert cells_of["titanic-nn"][3:5] == ["0.8180", "0.3973"]
+    assert cells_of["titanic-nn"][7] == "n1-standard-4"
+    assert 0 < float(cells_of["titanic-nn"][5]) < 0.01, "half a minute of it costs about 0.002 $"
+    assert cells_of["titanic-nn-sagemaker"][3:5] == ["0.8000", "0.5000"]
+    assert cells_of["titanic-nn-sagemaker"][7] == "ml.m5.large"
 
 
 def test_trials_are_folded_into_the_row_of_their_study(filled: Filled, visitor: Visitor) -> None:

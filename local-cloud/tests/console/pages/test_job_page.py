@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from testing.visitor import Visitor
-from tests.console.filled import BUCKET, Filled, pipeline, pool
+from tests.console.filled_cloud import BUCKET, Filled, pipeline, pool
 
 CURVES = """
 import os
@@ -22,8 +22,8 @@ with SummaryWriter(os.environ["AIP_TENSORBOARD_LOG_DIR"].replace("gs://", "/gcs/
 
 def facts(page: str) -> dict[str, str]:
     """Each fact of a page, as text."""
-    found = re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", page, re.S)
-    return {name: unescape(re.sub("<[^>]+>", "", text)).strip() for name, text in found}
+    pairs = re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", page, re.S)
+    return {name: unescape(re.sub("<[^>]+>", "", text)).strip() for name, text in pairs}
 
 
 def test_the_page_says_machine_gpu_cost_flags_and_epoch(filled: Filled, visitor: Visitor) -> None:
@@ -34,15 +34,15 @@ def test_the_page_says_machine_gpu_cost_flags_and_epoch(filled: Filled, visitor:
     spec["container_spec"]["args"] = ["--epochs=1000000", "--name=<b>"]
     job = aiplatform.CustomJob(display_name="facts", worker_pool_specs=[spec])
     job.run()
-    found = facts(visitor.get(f"/console/jobs/{job.resource_name.rpartition('/')[2]}").text)
-    assert found["Machine"] == "n1-standard-4 + 2 × T4"
-    assert found["GPU"] == "2 × NVIDIA_TESLA_T4"
-    assert found["Epoch"] == "572 of 1000000"
-    assert re.fullmatch(r"\$0\.00\d+", found["Cost"]), "half a minute of a dollar an hour"
-    assert (found["--epochs"], found["--name"]) == ("1000000", "<b>")
+    told = facts(visitor.get(f"/console/jobs/{job.resource_name.rpartition('/')[2]}").text)
+    assert told["Machine"] == "n1-standard-4 + 2 × T4"
+    assert told["GPU"] == "2 × NVIDIA_TESLA_T4"
+    assert told["Epoch"] == "572 of 1000000"
+    assert re.fullmatch(r"\$0\.00\d+", told["Cost"]), "half a minute of a dollar an hour"
+    assert (told["--epochs"], told["--name"]) == ("1000000", "<b>")
     job.delete()
-    found = facts(visitor.get(f"/console/jobs/{filled.training_job}").text)
-    assert (found["Machine"], found["Epoch"]) == ("ml.m5.large", "2")
+    told = facts(visitor.get(f"/console/jobs/{filled.training_job}").text)
+    assert (told["Machine"], told["Epoch"]) == ("ml.m5.large", "2")
 
 
 def test_a_task_links_its_pipeline(filled: Filled, visitor: Visitor) -> None:

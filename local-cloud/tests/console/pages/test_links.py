@@ -12,7 +12,7 @@ from sagemaker.train.common_utils import job_wait, metrics_visualizer
 from local_cloud.client.control import Status
 from local_cloud.client.sdks.console_links import to_console
 from testing.visitor import Visitor
-from tests.console.filled import Filled, pool
+from tests.console.filled_cloud import Filled, pool
 
 PAGE = "https://console.cloud.google.com/agent-platform/locations/us-central1/training/12?project=3"
 
@@ -21,8 +21,8 @@ def test_a_link_keeps_what_it_names_and_loses_the_rest(
     cloud: Status, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = f"http://127.0.0.1:{cloud.port}/console/at/"
-    found = to_console(f"View Custom Job:\n{PAGE}")
-    assert found == f"View Custom Job:\n{root}agent-platform/locations/us-central1/training/12"
+    text = to_console(f"View Custom Job:\n{PAGE}")
+    assert text == f"View Custom Job:\n{root}agent-platform/locations/us-central1/training/12"
     for other in (
         "https://console.cloud.google.com/iam-admin/quotas?project=p",
         "https://us-east-1.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas",

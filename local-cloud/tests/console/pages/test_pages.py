@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode, urljoin
 import pytest
 
 from testing.visitor import Visitor
-from tests.console.filled import BUCKET, HOSTILE, PIXEL, S3_BUCKET, Filled
+from tests.console.filled_cloud import BUCKET, HOSTILE, PIXEL, S3_BUCKET, Filled
 
 
 def named(page: str, name: str) -> str:
@@ -114,20 +114,30 @@ def test_an_endpoint_shows_traffic_and_is_emptied_by_its_button(
 
 ODD = ("", "x", "..", "9" * 5000, "%00", "%FF", "%2e%2e%2f", "a/b", "'\"<b>", "projects/1/x", "-1")
 QUERIES = (
-    *(
-        "jobs?page={}",
-        "jobs?q={}",
-        "jobs?state={}",
-        "jobs/{}",
-        "study?name={}",
-        "experiment?name={}",
-    ),
-    *("board?name={}", "resource?kind=vertex-models&name={}", "endpoint?name={}", "at/{}"),
-    *("pipeline?name={}", "bucket?scheme=gs&name={}", "bucket?scheme=gs&name=filled-gs&prefix={}"),
-    *("bucket?scheme=gs&name=filled-gs&after={}", "object?scheme=gs&name=filled-gs&key={}"),
-    *("content?scheme=gs&name=filled-gs&key={}", "search?q={}", "endpoint-log?replica={}", "{}"),
-    *("static/{}", "jobs/JOB/log?replica={}", "jobs/JOB/log?replica=workerpool0-0&from={}"),
-    *("jobs/JOB/log?replica=workerpool0-0&before={}", "jobs/JOB?replica={}"),
+    "jobs?page={}",
+    "jobs?q={}",
+    "jobs?state={}",
+    "jobs/{}",
+    "study?name={}",
+    "experiment?name={}",
+    "board?name={}",
+    "resource?kind=vertex-models&name={}",
+    "endpoint?name={}",
+    "at/{}",
+    "pipeline?name={}",
+    "bucket?scheme=gs&name={}",
+    "bucket?scheme=gs&name=filled-gs&prefix={}",
+    "bucket?scheme=gs&name=filled-gs&after={}",
+    "object?scheme=gs&name=filled-gs&key={}",
+    "content?scheme=gs&name=filled-gs&key={}",
+    "search?q={}",
+    "endpoint-log?replica={}",
+    "{}",
+    "static/{}",
+    "jobs/JOB/log?replica={}",
+    "jobs/JOB/log?replica=workerpool0-0&from={}",
+    "jobs/JOB/log?replica=workerpool0-0&before={}",
+    "jobs/JOB?replica={}",
 )
 
 

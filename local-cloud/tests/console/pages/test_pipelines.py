@@ -15,7 +15,7 @@ from local_cloud.client.control import Status
 from local_cloud.console.charts import graphs
 from local_cloud.console.site.tables import Cell
 from testing.visitor import Visitor
-from tests.console.filled import ROLE, TRAINING_IMAGE, pipeline
+from tests.console.filled_cloud import ROLE, TRAINING_IMAGE, pipeline
 
 BUCKET = "console-pipelines"
 
@@ -136,6 +136,6 @@ def test_steps_inside_a_condition_wait_for_it() -> None:
             },
         },
     ]
-    found = graphs.of_sagemaker(json.dumps({"Steps": steps}), {})
-    needs = {each.name: set(each.needs) for each in found}
+    tasks = graphs.of_sagemaker(json.dumps({"Steps": steps}), {})
+    needs = {each.name: set(each.needs) for each in tasks}
     assert needs == {"train": set(), "check": {"train"}, "in": {"check", "train"}}

@@ -38,8 +38,8 @@ LINES = {
 def test_a_line_with_an_epoch_gives_a_point_of_each_metric(tmp_path: Path, line: str) -> None:
     log = tmp_path / "log"
     log.write_text(line + "\n")
-    found = {name: points[0][1] for name, points in Curves().of(log).items()}
-    assert found == LINES[line]
+    values = {name: points[0][1] for name, points in Curves().of(log).items()}
+    assert values == LINES[line]
 
 
 def test_a_curve_goes_on_where_it_was_read_and_begins_anew_with_a_new_log(tmp_path: Path) -> None:

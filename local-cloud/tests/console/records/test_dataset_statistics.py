@@ -36,5 +36,5 @@ def test_what_cannot_be_read_has_no_statistics(tmp_path: Path, name: str) -> Non
 
 def test_a_long_value_is_cut(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("name\n" + "x" * 100_000 + "\n")
-    found = dataset_statistics.describe([str(tmp_path / "a.csv")])
-    assert found["columns"]["name"]["top"] == [{"value": "x" * 60, "count": 1}]
+    statistics = dataset_statistics.describe([str(tmp_path / "a.csv")])
+    assert statistics["columns"]["name"]["top"] == [{"value": "x" * 60, "count": 1}]

@@ -15,7 +15,7 @@ from google.cloud import aiplatform, storage
 from local_cloud.client.control import Status
 from local_cloud.console.records import job_curves
 from testing.visitor import Visitor
-from tests.console.filled import pool, training_request
+from tests.console.filled_cloud import pool, training_request
 
 BUCKET = "console-curves"
 S3_BUCKET = "filled-s3"  # that of training_request()
@@ -88,8 +88,8 @@ def _until(visitor: Visitor, page: str, what: Callable[[str], bool]) -> str:
 
 def _points(text: str) -> int:
     """How many points the first curve of the page has."""
-    found = re.search(r'<polyline class="line c0" points="([^"]+)"', text)
-    return len(found[1].split()) if found else 0
+    match = re.search(r'<polyline class="line c0" points="([^"]+)"', text)
+    return len(match[1].split()) if match else 0
 
 
 def test_a_row_that_is_being_written_is_left_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from local_cloud.console.records import job_metrics
 from tests import bombs
-from tests.engine import packed
+from tests.engine import archives
 
 GOOD = {"replicas": [{"rank": 0, "bytes": {"weights": 10, "gradients": 5}}]}
 
@@ -22,8 +22,8 @@ def read(path: Path) -> dict[str, Any]:
 
 def test_metrics_are_read_from_a_file_and_from_the_model(tmp_path: Path) -> None:
     (tmp_path / "metrics.json").write_text(json.dumps(GOOD))
-    member = packed.file("./metrics.json", json.dumps(GOOD).encode())
-    packed.tar(tmp_path / "model.tar.gz", packed.file("model.pt"), member)
+    member = archives.file("./metrics.json", json.dumps(GOOD).encode())
+    archives.tar(tmp_path / "model.tar.gz", archives.file("model.pt"), member)
     for name in ("metrics.json", "model.tar.gz"):
         assert job_metrics.memory(read(tmp_path / name)) == {"0": 15}
 

@@ -113,9 +113,9 @@ def test_a_job_is_followed_from_its_start_to_its_end(
     storage.Client().bucket(BUCKET).blob("go").upload_from_string("")
     until(visitor, page, "validation loss <b>0.4500</b>")
     text = until(visitor, page, ">Succeeded<")
-    found = json.loads(visitor.get(f"{log}{begun}").text)
-    assert [line["text"][:7] for line in found["lines"]] == ["epoch 2"]
-    assert found["ended"] and not found["more"]
+    content = json.loads(visitor.get(f"{log}{begun}").text)
+    assert [line["text"][:7] for line in content["lines"]] == ["epoch 2"]
+    assert content["ended"] and not content["more"]
     points = re.search(r'<polyline class="line c0" points="([^"]+)"', text)
     assert points and len(points[1].split()) == 2
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from local_cloud.engine.environments import archives
 from local_cloud.engine.environments.archives import ArchiveError, extract, fingerprint
-from tests.engine.packed import file, link, tar
+from tests.engine.archives import file, link, tar
 
 Members = list[tuple[tarfile.TarInfo, bytes]]
 
@@ -37,7 +37,11 @@ def test_files_folders_links_and_modes(tmp_path: Path) -> None:
     hard = link("x/same", "x/run", tarfile.LNKTYPE)
     archive = tar(
         tmp_path / "a.tar.gz",
-        *(file("x/a"), program, link("x/l", "run"), link("x/l", "../x/a"), hard),
+        file("x/a"),
+        program,
+        link("x/l", "run"),
+        link("x/l", "../x/a"),
+        hard,
         link("y/z/l", "../../x/a"),
         file("x/a", b"2"),
     )

@@ -121,8 +121,8 @@ def test_for_the_jobs_of_an_image_its_own_interpreter_is_named(tmp_path: Path, b
     lines = ("sh", "-c", f"pip install lcnever {OWN}")
     said, _ = logs(tmp_path, base, Plan((Replica("r0", lines, {}, image="one"),)))
     assert said["r0"].strip().endswith(f"fetch {base.python} lcnever {OWN}")
-    found = fetch.base_of(base.python, tmp_path)
-    assert (found.version, found.sites) == (base.version, base.sites)
+    base_found = fetch.base_of(base.python, tmp_path)
+    assert (base_found.version, base_found.sites) == (base.version, base.sites)
 
 
 def test_no_job_changes_an_image(tmp_path: Path, base: Base) -> None:

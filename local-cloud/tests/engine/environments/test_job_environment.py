@@ -40,8 +40,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "UV_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
         "TMPDIR": str(tmp_path_factory.mktemp("temporary")),
     }
-    with index(folder) as found:
-        variables |= found
+    with index(folder) as index_variables:
+        variables |= index_variables
         job = made(tmp_path_factory.mktemp("first"), variables)
         for wanted in (f"{OTHER}==0.1", "lctop"):
             said = refused(job, wanted)
@@ -103,11 +103,11 @@ def logs(folder: Path, **commands: tuple[str, ...]) -> tuple[dict[str, str], dic
 
 def contents(folder: Path) -> str:
     """A hash of all that is in an environment, but for what Python compiles: names and texts."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if "__pycache__" not in path.parts and not path.is_dir():
-            found.update(f"{path}\n".encode() + path.read_bytes())
-    return found.hexdigest()
+            digest.update(f"{path}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 SAYS = f"python -c \"import {OTHER} as x; print(getattr(x, 'version', None))\""
@@ -217,8 +217,8 @@ def test_what_contradicts_the_packages_that_are_here_is_said(tmp_path: Path) -> 
 
 
 def test_what_is_fetched_is_what_the_jobs_lack(cache: dict[str, str]) -> None:
-    found = {path.name for path in Path(cache["UV_CACHE_DIR"]).rglob("*.py")}
-    assert {"lctop.py", "lclow.py"} <= found and "numpy.py" not in found
+    names = {path.name for path in Path(cache["UV_CACHE_DIR"]).rglob("*.py")}
+    assert {"lctop.py", "lclow.py"} <= names and "numpy.py" not in names
 
 
 @pytest.mark.slow

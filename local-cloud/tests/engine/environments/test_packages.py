@@ -11,7 +11,7 @@ import pytest
 
 from local_cloud.engine.environments.archives import ArchiveError
 from local_cloud.engine.environments.packages import requirements_of, unpack
-from tests.engine.packed import file, tar
+from tests.engine.archives import file, tar
 
 
 @pytest.fixture(params=["flat", "src"])

@@ -13,24 +13,24 @@ FIRST = "pip install --upgrade pip && pip3 install -q --user /gcs/b/a-00:00:01.2
 
 def test_the_line_of_googles_sdk_is_known() -> None:
     program = "python3 -m x.task --epochs=5 '--name=a b $c' --train=gs://b/x.npz"
-    found = shell_line.parse(("sh", "-c", f"{FIRST} && {program}"))
-    assert found == shell_line.ShellLine(
+    parsed = shell_line.parse(("sh", "-c", f"{FIRST} && {program}"))
+    assert parsed == shell_line.ShellLine(
         FIRST,
         "/gcs/b/a-00:00:01.2-x-0.1.tar.gz",
         ("python3", "-m", "x.task", "--epochs=5", "--name=a b $c", "--train=gs://b/x.npz"),
     )
     said = subprocess.check_output(["sh", "-c", program.replace("python3 -m", "printf '%s\\n'")])
-    assert tuple(said.decode().splitlines()) == found.program[2:]  # as the shell reads them
+    assert tuple(said.decode().splitlines()) == parsed.program[2:]  # as the shell reads them
 
 
 def test_the_line_of_a_trial_takes_the_words_behind_it() -> None:
     line = f'{FIRST} && python3 -m x.task --epochs=5 "$@"'
     behind = ("--name=a b $c", "", "--rate=0.1")
-    found = shell_line.parse(("sh", "-c", line, "sh", *behind))
-    assert found and found.program == ("python3", "-m", "x.task", "--epochs=5", *behind)
+    parsed = shell_line.parse(("sh", "-c", line, "sh", *behind))
+    assert parsed and parsed.program == ("python3", "-m", "x.task", "--epochs=5", *behind)
     told = line.replace(FIRST, "true").replace("python3 -m", "printf '%s\\n'")
     said = subprocess.check_output(["sh", "-c", told, "sh", *behind])
-    assert tuple(said.decode().splitlines()) == found.program[2:]  # as the shell reads them
+    assert tuple(said.decode().splitlines()) == parsed.program[2:]  # as the shell reads them
     alone = shell_line.parse(("sh", "-c", line))
     assert alone and alone.program == ("python3", "-m", "x.task", "--epochs=5")
 

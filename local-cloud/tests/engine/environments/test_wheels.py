@@ -14,7 +14,7 @@ from local_cloud.engine.environments import uv, wheels
 from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.isolation.apart import Apart
 from local_cloud.engine.spec import Plan, Replica, State
-from tests.engine.packed import SETUP, sdist
+from tests.engine.archives import SETUP, sdist
 from tests.engine.support import Cloud, engine, run, until
 from tests.engine.wheels import wheel
 
@@ -27,16 +27,16 @@ def environment(folder: Path) -> JobEnvironment:
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The archives of which a wheel was built; none is built really."""
-    found: list[str] = []
+    names: list[str] = []
 
     def build(words: Sequence[str], _: Mapping[str, str], apart: Apart | None) -> None:
         *_, option, folder, archive = words
         assert option == "--out-dir"
         wheel(Path(folder), "lcpacked", "1.0")
-        found.append(Path(archive).name)
+        names.append(Path(archive).name)
 
     monkeypatch.setattr(uv, "build", build)
-    return found
+    return names
 
 
 def test_what_holds_the_same_is_built_once_for_all_jobs(tmp_path: Path, built: list[str]) -> None:
@@ -44,14 +44,14 @@ def test_what_holds_the_same_is_built_once_for_all_jobs(tmp_path: Path, built: l
     again = sdist(tmp_path / "again.tar.gz", time=2)
     assert first.read_bytes() != again.read_bytes()
     one, other = environment(tmp_path / "one"), environment(tmp_path / "other")
-    found = [
+    wheels_made = [
         wheels.wheel_of(archive, job, {})
         for archive, job in ((first, one), (again, one), (again, other))
     ]
     assert built == ["first.tar.gz"]
-    assert found[0] == found[1] and found[0].is_relative_to(one.folder)
-    assert found[2].is_relative_to(other.folder)  # what a job does to it harms no other
-    assert found[0].read_bytes() == found[2].read_bytes()
+    assert wheels_made[0] == wheels_made[1] and wheels_made[0].is_relative_to(one.folder)
+    assert wheels_made[2].is_relative_to(other.folder)  # what a job does to it harms no other
+    assert wheels_made[0].read_bytes() == wheels_made[2].read_bytes()
 
     wheels.wheel_of(sdist(tmp_path / "changed.tar.gz", code="changed = 1\n"), other, {})
     assert built == ["first.tar.gz", "changed.tar.gz"]
@@ -61,10 +61,10 @@ def test_jobs_that_build_at_once_keep_one_wheel(tmp_path: Path, built: list[str]
     archive = sdist(tmp_path / "a.tar.gz")
     jobs = [environment(tmp_path / f"job-{number}") for number in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda job: wheels.wheel_of(archive, job, {}), jobs))
-    assert len({path.read_bytes() for path in found}) == 1
+        wheels_made = list(pool.map(lambda job: wheels.wheel_of(archive, job, {}), jobs))
+    assert len({path.read_bytes() for path in wheels_made}) == 1
     (kept,) = (tmp_path / "wheels").iterdir()
-    assert [path.name for path in kept.iterdir()] == [found[0].name]
+    assert [path.name for path in kept.iterdir()] == [wheels_made[0].name]
 
 
 def test_what_a_killed_build_leaves_is_not_used(tmp_path: Path, built: list[str]) -> None:
@@ -75,9 +75,9 @@ def test_what_a_killed_build_leaves_is_not_used(tmp_path: Path, built: list[str]
     (tmp_path / "wheels" / f"{wheels.NEW}left").mkdir()
     (tmp_path / "other/wheels" / kept).mkdir(parents=True)
     (tmp_path / "other/wheels" / kept / "lcpacked-1.0-py3-none-any.whl.part").touch()
-    found = wheels.wheel_of(archive, environment(tmp_path / "other"), {})
+    wheel = wheels.wheel_of(archive, environment(tmp_path / "other"), {})
     assert built == ["a.tar.gz"] * 2
-    assert found.stat().st_size and (tmp_path / "wheels" / kept / found.name).is_file()
+    assert wheel.stat().st_size and (tmp_path / "wheels" / kept / wheel.name).is_file()
 
 
 def test_the_wheels_that_were_not_used_for_longest_make_room(
@@ -86,10 +86,10 @@ def test_the_wheels_that_were_not_used_for_longest_make_room(
     names = []
     for number in range(3):
         archive = sdist(tmp_path / f"{number}.tar.gz", code=f"number = {number}\n")
-        found = wheels.wheel_of(archive, environment(tmp_path / f"job-{number}"), {})
-        names.append(found.parent.name)
+        wheel = wheels.wheel_of(archive, environment(tmp_path / f"job-{number}"), {})
+        names.append(wheel.parent.name)
         os.utime(tmp_path / "wheels" / names[-1], (number, number))
-        monkeypatch.setattr(wheels, "MOST", 2 * found.stat().st_size)
+        monkeypatch.setattr(wheels, "MOST", 2 * wheel.stat().st_size)
     assert {path.name for path in (tmp_path / "wheels").iterdir()} == {*names[1:]}
     wheels.wheel_of(tmp_path / "1.tar.gz", environment(tmp_path / "later"), {})  # is used
     wheels.wheel_of(tmp_path / "0.tar.gz", environment(tmp_path / "later"), {})

@@ -19,7 +19,7 @@ import pytest
 
 from local_cloud.engine.isolation import roots
 from local_cloud.store import trees
-from tests.engine.isolation import attacked, machine
+from tests.engine.isolation import attacks, machine
 
 ROOT = Path(__file__).parents[4]
 # The ten places into which a job of root's once wrote.
@@ -57,7 +57,7 @@ def report(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
         pytest.skip("no interpreter for another user")
     folder = Path(tempfile.mkdtemp(prefix="attacked-", dir="/var/tmp"))
     folder.chmod(0o777)
-    words = (sys.executable, "-m", attacked.__name__, str(folder / "cloud"), *PLACES)
+    words = (sys.executable, "-m", attacks.__name__, str(folder / "cloud"), *PLACES)
     done = machine.run(request.param, folder, *words)
     trees.remove(folder)
     trees.remove(Path(f"{folder}.machine"))

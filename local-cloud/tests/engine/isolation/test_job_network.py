@@ -50,7 +50,7 @@ def test_another_user_of_the_machine_reaches_no_port_of_a_job_with_two_replicas(
 ) -> None:
     cloud = Cloud(a=(both := joined(LISTENS, CONNECTS)), b=both)
 
-    async def found(job_id: str) -> str:
+    async def scan(job_id: str) -> str:
         async with engine(tmp_path, cloud) as here:
             here.submit("cloud", job_id, 2)
             await written(here.log(job_id, "r1"))
@@ -58,9 +58,9 @@ def test_another_user_of_the_machine_reaches_no_port_of_a_job_with_two_replicas(
             return await asyncio.to_thread(stranger.run, SCAN, pid, str(PORT))
 
     async def story() -> None:
-        assert await found("a") == "[] False\n"
+        assert await scan("a") == "[] False\n"
         monkeypatch.setattr("local_cloud.engine.isolation.job_network.available", lambda: False)
-        assert await found("b") == f"[{PORT}] False\n"  # the same scan of the machine's loopback
+        assert await scan("b") == f"[{PORT}] False\n"  # the same scan of the machine's loopback
 
     run(story())
 

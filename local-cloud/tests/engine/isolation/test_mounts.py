@@ -17,9 +17,9 @@ GCS = {"/gcs": Path("/data/cloud")}
 
 def test_a_replicas_command_and_environment_are_rewritten() -> None:
     command, variables = ("cat", "/gcs/b/x"), {"OUT": "/gcs/b", "ELSE": "/gcsx"}
-    found = rewritten(Replica("r0", command, variables, mounts=GCS))
-    assert found.command == ("cat", "/data/cloud/b/x")
-    assert found.environment == {"OUT": "/data/cloud/b", "ELSE": "/gcsx"}
+    replica = rewritten(Replica("r0", command, variables, mounts=GCS))
+    assert replica.command == ("cat", "/data/cloud/b/x")
+    assert replica.environment == {"OUT": "/data/cloud/b", "ELSE": "/gcsx"}
 
 
 class TestRewrite:

@@ -326,14 +326,14 @@ def members(waiting: int) -> list[int]:
     (first,) = Path(f"/proc/{waiting}/task/{waiting}/children").read_text().split()
     space = os.readlink(f"/proc/{first}/ns/pid")
     assert space != os.readlink("/proc/self/ns/pid")
-    found = []
+    processes = []
     for each in map(int, filter(str.isdigit, os.listdir("/proc"))):
         try:
             if os.readlink(f"/proc/{each}/ns/pid") == space:
-                found.append(each)
+                processes.append(each)
         except OSError:  # it has ended
             continue
-    return found
+    return processes
 
 
 @pytest.mark.parametrize("wanted", list(Level))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.jobs.attempt_runner import AGAIN
 from local_cloud.engine.jobs.queue import JobQueue
-from local_cloud.engine.spec import ANY_NUMBER, Attempt, Job, JobContext, Outcome, Refused, State
+from local_cloud.engine.spec import ANY_NUMBER, Attempt, Job, JobContext, JobRefused, Outcome, State
 from local_cloud.store.records import Records
 from tests.engine.support import (
     LEAVES,
@@ -284,7 +284,7 @@ class TestEnd:
         def staged(_: JobContext) -> Any:
             if plans:
                 return plans.pop()
-            raise Refused("the input is gone")
+            raise JobRefused("the input is gone")
 
         async def story() -> None:
             cloud = Cloud(a=staged)

@@ -209,7 +209,7 @@ def test_a_study_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
         async with laboratory(tmp_path, lab, records=Full) as studies:
             records = studies._table.records
             assert isinstance(records, Full)
-            studies.begin("lab", "s", SPEC)
+            studies.submit("lab", "s", SPEC)
             while not studies.get("s").best:
                 await studies.wait_for_change(studies.get("s"), 10)
             records.full = True
@@ -220,7 +220,7 @@ def test_a_study_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
             assert (study.state, len(study.trials)) == (State.SUCCEEDED, 6)
             assert all(trial.result is not None for trial in study.trials)
             with pytest.raises(ZeroDivisionError), records.transaction():
-                studies.begin("lab", "refused", SPEC)
+                studies.submit("lab", "refused", SPEC)
                 raise ZeroDivisionError
             assert [one.id for one in studies.all()] == ["s"]
 

@@ -16,9 +16,9 @@ from local_cloud.engine.spec import (
     EngineError,
     Job,
     JobContext,
+    JobRefused,
     NoSuchJob,
     Plan,
-    Refused,
     Replica,
     State,
 )
@@ -210,7 +210,7 @@ class TestFailure:
 
     def test_what_staging_refuses_is_the_jobs_message(self, tmp_path: Path) -> None:
         def refuse(context: JobContext) -> Plan:
-            raise Refused("there is no gs://bucket/x")
+            raise JobRefused("there is no gs://bucket/x")
 
         def two_of_a_name(context: JobContext) -> Plan:
             return Plan((Replica("r", (), {}), Replica("r", (), {})))

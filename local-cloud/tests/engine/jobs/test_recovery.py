@@ -301,17 +301,17 @@ def test_a_process_that_hides_its_environment_is_found_by_its_session() -> None:
     code = "import os, time; os.fork() or os.setpgid(0, 0); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], env={}, start_new_session=True) as process:
         deadline = time.monotonic() + 10
-        while len(reaper.living([process.pid], [])) < 2 and time.monotonic() < deadline:
+        while len(reaper.find_living([process.pid], [])) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
-        found = reaper.living([process.pid], [])
-        assert len(found) == 2
+        processes = reaper.find_living([process.pid], [])
+        assert len(processes) == 2
         assert reaper.end([process.pid], [], 5)
         process.wait()
-        assert gone(*found, within=5)
+        assert gone(*processes, within=5)
 
 
 def test_no_group_and_no_mark_is_nothing() -> None:
-    assert reaper.living((), ()) == set()
+    assert reaper.find_living((), ()) == set()
 
 
 def test_another_user_who_copies_a_control_groups_name_holds_up_nobody(
@@ -321,10 +321,10 @@ def test_another_user_who_copies_a_control_groups_name_holds_up_nobody(
     with subprocess.Popen(["sleep", "60"], env={}, start_new_session=True) as process:
         copied = process.pid
         monkeypatch.setattr(reaper, "_group_signs", lambda pid: signs if pid == copied else set())
-        assert reaper.living((), ["MARK=mine"]) == {copied}
+        assert reaper.find_living((), ["MARK=mine"]) == {copied}
         with monkeypatch.context() as theirs:
             theirs.setattr(reaper, "_is_ours", lambda pid: pid != copied)
-            assert reaper.living((), ["MARK=mine"]) == set()
+            assert reaper.find_living((), ["MARK=mine"]) == set()
         process.kill()
     assert not reaper._is_ours(copied)
 
@@ -333,8 +333,8 @@ def test_a_process_that_begins_its_program_just_then_is_ended_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """For a moment it has neither its parent's environment nor its own."""
-    looks, look = [set[int]()], reaper.living
-    monkeypatch.setattr(reaper, "living", lambda *both: looks.pop() if looks else look(*both))
+    looks, look = [set[int]()], reaper.find_living
+    monkeypatch.setattr(reaper, "find_living", lambda *both: looks.pop() if looks else look(*both))
     process = subprocess.Popen(["sleep", "60"], env={"MARK": "mine"}, start_new_session=True)
     assert reaper.end((), ["MARK=mine"], grace=5)
     assert process.wait(5) == -signal.SIGTERM
@@ -353,6 +353,6 @@ def test_a_process_that_was_found_once_is_waited_for_until_it_has_gone(
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout and process.stdout.readline()
         looks = [{process.pid}]
-        monkeypatch.setattr(reaper, "living", lambda *_: looks.pop() if looks else set())
+        monkeypatch.setattr(reaper, "find_living", lambda *_: looks.pop() if looks else set())
         assert reaper.end((), ["MARK=mine"], grace=10)
         assert process.poll() == 7

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_cloud.engine.jobs.rental_records import CLOSED, OPEN, Rentals
-from local_cloud.engine.rental import Machines, Rental, Rented, Span
+from local_cloud.engine.rental import Machines, Rental, RentedResource, Span
 from local_cloud.store.records import Records
 from tests.engine.serving import test_deployments as replicas
 
-ENDPOINT = Rented("cloud", "endpoint", "titanic", (Machines("small"),))
+ENDPOINT = RentedResource("cloud", "endpoint", "titanic", (Machines("small"),))
 CHANGES = st.lists(st.tuples(st.integers(1, 100), st.integers(0, 5)), max_size=20)
 
 
@@ -91,7 +91,7 @@ def test_a_deployment_is_rented_for_as_many_replicas_as_it_is_to_have(tmp_path: 
 
 
 def test_a_deployment_that_fails_is_given_back(tmp_path: Path) -> None:
-    models = replicas.Models({"red": replicas.Refused("no such model")})
+    models = replicas.Models({"red": replicas.JobRefused("no such model")})
 
     async def test() -> None:
         async with replicas.serving(tmp_path, models) as here:

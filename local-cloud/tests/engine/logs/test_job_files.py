@@ -202,17 +202,17 @@ class Sent:
 
     def objects(self, prefix: str) -> dict[str, bytes]:
         """What is in S3 below a prefix; of archives what is in them."""
-        s3, found = boto3.client("s3"), {}
+        s3, contents = boto3.client("s3"), {}
         for each in s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", []):
             key, content = each["Key"], s3.get_object(Bucket=BUCKET, Key=each["Key"])["Body"].read()
             if key.endswith(".gz"):
                 with tarfile.open(fileobj=io.BytesIO(content)) as archive:
                     for member in filter(tarfile.TarInfo.isfile, archive):
                         inside = archive.extractfile(member)
-                        found[f"{key}/{member.name}"] = inside.read() if inside else b""
+                        contents[f"{key}/{member.name}"] = inside.read() if inside else b""
             else:
-                found[key] = content
-        return found
+                contents[key] = content
+        return contents
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -264,15 +264,15 @@ def _of_last_line(here: Sent) -> str:
 
 
 def _of_message(here: Sent) -> str:
-    found = here.processed(here.jobs["processes"])
-    return f"{found.get('ExitMessage')} {found.get('FailureReason')}"
+    job = here.processed(here.jobs["processes"])
+    return f"{job.get('ExitMessage')} {job.get('FailureReason')}"
 
 
 def _of_vertex_error(here: Sent) -> str:
     from google.cloud import aiplatform
 
-    found = aiplatform.CustomJob.get(here.jobs["vertex says"])
-    return str(found.error)
+    job = aiplatform.CustomJob.get(here.jobs["vertex says"])
+    return str(job.error)
 
 
 def _of_log(here: Sent) -> str:
@@ -350,10 +350,10 @@ def test_what_else_a_job_said_is_shown(sent: Sent, way: str) -> None:
 @pytest.mark.parametrize("prefix", ["out/succeeds", "out/files", "processed"])
 def test_what_is_collected_takes_nothing_along_from_elsewhere(sent: Sent, prefix: str) -> None:
     kind = sent.kind if prefix == "processed" else sent.kind.replace(" ", "-")
-    found = sent.objects(f"{prefix}-{kind}")
-    assert not any(PRIVATE.encode() in content for content in found.values()), [*found]
+    contents = sent.objects(f"{prefix}-{kind}")
+    assert not any(PRIVATE.encode() in content for content in contents.values()), [*contents]
     if sent.kind == "secret":  # a file of the job's own is kept as it wrote it
-        assert any(key.endswith(("weights", "result")) for key in found)
+        assert any(key.endswith(("weights", "result")) for key in contents)
 
 
 # ---- ways that need no job: what reads the file is called, on a folder like a job's --------------
@@ -414,8 +414,8 @@ def _read_curves(here: Folder) -> str:
 
 def _read_curves_of_instance(here: Folder) -> str:
     here.put(f"r0/{job_curves.INSTANCE_MODEL}/history.csv", "epoch,loss\n1,2\n")
-    found = JobCurves(_platform({"r0": here.root / "job/r0.log"}, here))._of_instance(_shown())
-    return str(found)
+    series = JobCurves(_platform({"r0": here.root / "job/r0.log"}, here))._of_instance(_shown())
+    return str(series)
 
 
 def _read_output_of_a_task(here: Folder) -> str:
@@ -508,13 +508,15 @@ KNOWN = {
 
 def test_every_module_that_knows_a_jobs_files_is_known_here() -> None:
     folder = Path(job_files.__file__).parents[2]
-    knows = re.compile(r"\.logs?\((job|found|name|each|replica|deployment)|log_path\(|host\.ml\b")
-    found = {
+    knows = re.compile(r"\.logs?\((job|shown|name|each|replica|deployment)|log_path\(|host\.ml\b")
+    modules_that_know = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*.py")
         if knows.search(path.read_text(encoding="utf-8"))
     }
-    assert found == KNOWN, "add the new way to WAYS or READERS, then the module to KNOWN"
+    assert modules_that_know == KNOWN, (
+        "add the new way to WAYS or READERS, then the module to KNOWN"
+    )
 
 
 # ---- the door itself -----------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_they_are_those_that_reading_all_would_find(
                 file.write(b"99999.0")
         assert (marks.first(), marks.last()) == ((known[0], known[-1]) if known else (None, None))
         for wanted in {0, 1, size // 2, size, size + 1, *(each for _, each in known[:5])}:
-            assert [*marks.reaching(wanted)] == [one for one in known if one[1] >= wanted]
+            assert [*marks.from_size(wanted)] == [one for one in known if one[1] >= wanted]
         earlier = [each for when, each in known if when < moment]
         assert marks.before(moment) == (earlier[-1] if earlier else 0)
 
@@ -44,7 +44,7 @@ def test_one_that_a_crash_has_cut_off_is_no_part_of_the_next(tmp_path: Path) -> 
     with marks.path.open("ab") as file:
         file.write(b"200.0")
     marks.add((300.0, 8))
-    assert [*marks.reaching(0)] == [(100.0, 4), (300.0, 8)]
+    assert [*marks.from_size(0)] == [(100.0, 4), (300.0, 8)]
 
 
 def test_after_a_day_of_log_a_few_kilobytes_of_them_are_read(
@@ -56,13 +56,13 @@ def test_after_a_day_of_log_a_few_kilobytes_of_them_are_read(
     pread = os.pread
 
     def counted(file: int, most: int, place: int) -> bytes:
-        found = pread(file, most, place)
-        read.append(len(found))
-        return found
+        content = pread(file, most, place)
+        read.append(len(content))
+        return content
 
     monkeypatch.setattr(os, "pread", counted)
     assert marks.last() == (1e9 + 86_400, 17_280_000)
-    assert next(marks.reaching(5_000_050)) == (1e9 + 25_000.5, 5_000_100)
+    assert next(marks.from_size(5_000_050)) == (1e9 + 25_000.5, 5_000_100)
     assert marks.before(1e9 + 100) == 19_900
     assert sum(read) < 500_000
 
@@ -73,7 +73,7 @@ def test_what_a_job_writes_there_itself_is_left_out(tmp_path: Path) -> None:
     with marks.path.open("ab") as file:
         file.write(b"nan 5\n\n1 2 3\n" + b"9" * 30 + b".000 5\n")
     marks.add((300.0, 8))
-    assert [*marks.reaching(0)] == [(100.0, 4), (300.0, 8)]
+    assert [*marks.from_size(0)] == [(100.0, 4), (300.0, 8)]
     assert marks.last() == (300.0, 8)
 
 

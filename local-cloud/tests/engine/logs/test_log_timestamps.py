@@ -130,8 +130,8 @@ class TestLines:
             log.write_text(text)
             lines = list(log_timestamps.lines(log))
             end = data.draw(st.sampled_from([0, *(line.end for line in lines)]))
-            found = list(log_timestamps.lines_before(log, end))
-            assert found == [line for line in lines if line.end <= end][::-1]
+            lines_back = list(log_timestamps.lines_before(log, end))
+            assert lines_back == [line for line in lines if line.end <= end][::-1]
 
     # A log is written in pieces that need not be lines, and marked in between or not.
     @given(st.lists(st.tuples(st.text(st.sampled_from("ab\n")), st.booleans())))

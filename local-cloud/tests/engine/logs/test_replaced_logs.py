@@ -205,9 +205,11 @@ def test_cloud_logging_lists_the_other_logs(
     body = json.dumps(asked).encode()
     with urlopen(Request(url, body, {"Content-Type": "application/json"})) as answer:
         entries = json.loads(answer.read())["entries"]
-    found = {(each["resource"]["labels"]["job_id"], each["textPayload"]) for each in entries}
-    assert (hostile[0], "well behaved") in found
-    assert not any("of-the-user" in text for _, text in found)
+    entries_shown = {
+        (each["resource"]["labels"]["job_id"], each["textPayload"]) for each in entries
+    }
+    assert (hostile[0], "well behaved") in entries_shown
+    assert not any("of-the-user" in text for _, text in entries_shown)
 
 
 def test_the_console_says_so_at_its_place(cloud: Status, hostile: tuple[str, str]) -> None:
@@ -269,5 +271,5 @@ def test_cloudwatch_lists_the_other_logs(cloud: Status, tmp_path: Path) -> None:
     assert "well behaved" in [each["message"] for each in events]
     assert "of-the-user" not in str(events)
     for one in streams:
-        found = logs.get_log_events(logGroupName=group, logStreamName=one["logStreamName"])
-        assert "of-the-user" not in str(found)
+        log_events = logs.get_log_events(logGroupName=group, logStreamName=one["logStreamName"])
+        assert "of-the-user" not in str(log_events)

@@ -66,8 +66,8 @@ def test_a_process_that_leaves_its_session_environment_and_root_ends_with_its_jo
 @pytest.mark.skipif(not system.LINUX, reason="only Linux has control groups")
 def test_a_user_who_can_put_a_process_into_a_new_group_has_them() -> None:
     """Else what needs groups would be skipped, and nobody would notice."""
-    found = subprocess.run(["findmnt", "-nt", "cgroup2", "-o", "TARGET"], stdout=subprocess.PIPE)
-    mounted, own = found.stdout.decode().strip(), Path("/proc/self/cgroup").read_text()
+    mount = subprocess.run(["findmnt", "-nt", "cgroup2", "-o", "TARGET"], stdout=subprocess.PIPE)
+    mounted, own = mount.stdout.decode().strip(), Path("/proc/self/cgroup").read_text()
     if not mounted or "0::" not in own:
         pytest.skip("there are no control groups of version 2")
     base = Path(mounted, own.partition("0::")[2].splitlines()[0].strip("/"))
@@ -95,8 +95,8 @@ def test_a_group_goes_with_its_processes(tmp_path: Path) -> None:
     assert control_groups.make(marks) == group
     control_groups.add(process.pid, group)
     assert group.exists()
-    assert reaper.living((), reaper.entries(marks)) == {process.pid}
-    assert reaper.living((), ["LOCAL_CLOUD_JOB=another"]) == set()
+    assert reaper.find_living((), reaper.entries(marks)) == {process.pid}
+    assert reaper.find_living((), ["LOCAL_CLOUD_JOB=another"]) == set()
     assert reaper.end((), reaper.entries(marks), grace=5)
     process.wait()
     control_groups.remove(marks)

@@ -68,7 +68,7 @@ def test_a_request_is_refused_once_though_nothing_of_it_stays(failures: Failures
     failures.submit(JOB, "another cloud", "a-job")
     with pytest.raises(PermissionError), failures._records.transaction():
         failures.submit(JOB, "cloud", "a-job")
-    assert failures.waiting() == []
+    assert failures.list_waiting() == []
     failures.submit(JOB, "cloud", "a-job")
 
 

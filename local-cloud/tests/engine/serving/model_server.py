@@ -27,16 +27,16 @@ class Handler(BaseHTTPRequestHandler):
         if "end" in wish:
             os._exit(int(wish["end"]))
         time.sleep(wish.get("wait", 0))
-        found = {"say": wish.get("say"), "pid": os.getpid(), "name": os.environ.get("NAME", "")}
-        found["replica"] = os.path.basename(os.getcwd())
+        body = {"say": wish.get("say"), "pid": os.getpid(), "name": os.environ.get("NAME", "")}
+        body["replica"] = os.path.basename(os.getcwd())
         if "reach" in wish:
             with socket.create_connection(("127.0.0.1", wish["reach"]), timeout=10) as line:
                 line.sendall(b"from within\n")
-                found["heard"] = line.makefile().readline()
-        self.answer(found, wish.get("status", 200))
+                body["heard"] = line.makefile().readline()
+        self.answer(body, wish.get("status", 200))
 
-    def answer(self, found: dict[str, Any], status: int = 200) -> None:
-        body = json.dumps(found).encode()
+    def answer(self, content: dict[str, Any], status: int = 200) -> None:
+        body = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -28,7 +28,7 @@ from local_cloud.engine.serving.spec import (
     ServingState,
     Unanswered,
 )
-from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
+from local_cloud.engine.spec import EngineError, JobContext, JobRefused, Replica
 from local_cloud.store.records import Records
 from tests import stranger
 from tests.engine.support import Cloud, outside_of
@@ -55,10 +55,10 @@ class Models:
         self.settled_ones: list[tuple[str, ServingState]] = []
 
     def stage(self, deployment_id: str, context: JobContext) -> ServingPlan:
-        found = self.plans[deployment_id]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        plan = self.plans[deployment_id]
+        if isinstance(plan, Exception):
+            raise plan
+        return plan
 
     def settle(self, deployment: Deployment) -> None:
         self.settled_ones.append((deployment.id, deployment.state))
@@ -94,9 +94,9 @@ async def until(true: Callable[[], Any]) -> None:
 
 async def ready(here: Deployments, *names: str) -> None:
     for name in names:
-        found = here.get(name)
-        while found.state is ServingState.STARTING:
-            found = await here.wait_for_change(found, 10)
+        deployment = here.get(name)
+        while deployment.state is ServingState.STARTING:
+            deployment = await here.wait_for_change(deployment, 10)
 
 
 async def ask(here: Deployments, deployment: str | None = None, **wish: Any) -> Any:
@@ -148,8 +148,8 @@ def test_no_answer_of_a_model_holds_the_secret(tmp_path: Path, status: int) -> N
             here._engine.hidden = b"the-secret"
             here.deploy("cloud", EP, "blue")
             here.set_traffic(EP, {"blue": 100})
-            found = await ask(here, say="http://127.0.0.1:1/the-secret/aws", status=status)
-            assert found["say"] == "http://127.0.0.1:1/SECRET****/aws"
+            answer = await ask(here, say="http://127.0.0.1:1/the-secret/aws", status=status)
+            assert answer["say"] == "http://127.0.0.1:1/SECRET****/aws"
 
     run(test)
 
@@ -202,7 +202,7 @@ def test_a_model_that_never_starts_fails_with_the_end_of_its_log(tmp_path: Path)
             "broken": ServingPlan(lambda name, _: Replica(name, broken, {}), 8080, "/"),
             "missing": ServingPlan(lambda name, _: Replica(name, ("/no/such",), {}), 8080, "/"),
             "late": served(start_seconds=0.0),
-            "refused": Refused("the bucket has no model"),
+            "refused": JobRefused("the bucket has no model"),
             "fault": ZeroDivisionError("in the dialect"),
         }
         async with serving(tmp_path, Models(plans)) as here:
@@ -289,16 +289,16 @@ def test_a_deployment_hands_over_in_one_transaction(tmp_path: Path) -> None:
                 here.set_traffic(EP, {"green": 0.5})
                 here.remove("blue")
             assert here.traffic(EP) == {"green": 0.5}
-            assert here.ending("blue")
+            assert here.is_ending("blue")
             assert (await ask(here))["name"] == "green"
-            await until(lambda: not here.ending("blue"))
+            await until(lambda: not here.is_ending("blue"))
 
     run(test)
 
 
 def test_deployments_and_traffic_are_there_after_a_restart(tmp_path: Path) -> None:
     async def test() -> None:
-        models = Models({"blue": served(), "bad": Refused("no")})
+        models = Models({"blue": served(), "bad": JobRefused("no")})
         async with serving(tmp_path, models) as here:
             here.deploy("cloud", EP, "blue", minimum=1, maximum=2)
             here.deploy("cloud", EP, "bad")
@@ -385,7 +385,7 @@ def test_another_user_of_the_machine_reaches_no_replica(
     if not network.available():
         pytest.skip("this machine does not let a process have a network of its own")
 
-    async def found() -> str:
+    async def scan() -> str:
         before = [each.laddr.port for each in psutil.net_connections("tcp4") if not each.raddr]
         async with serving(tmp_path, Models({"blue": served()})) as here:
             if not list(here.deployments()):
@@ -395,9 +395,9 @@ def test_another_user_of_the_machine_reaches_no_replica(
             return await asyncio.to_thread(stranger.run, SCAN, str(pid), *map(str, before))
 
     async def test() -> None:
-        assert await found() == "[] False\n"
+        assert await scan() == "[] False\n"
         monkeypatch.setattr("local_cloud.engine.isolation.network.available", lambda: False)
-        assert await found() != "[] False\n"  # the scan would see one that listens on loopback
+        assert await scan() != "[] False\n"  # the scan would see one that listens on loopback
 
     run(test)
 

@@ -62,8 +62,8 @@ def answered(*responses: bytes, times: int = 1) -> tuple[list[HttpResponse], lis
 
 def test_a_response_with_its_length_and_the_connection_is_used_again() -> None:
     text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Own: a\r\n\r\n{}"
-    found, heard = answered(text, times=3)
-    assert found == [HttpResponse(200, b"{}", (("x-own", "a"),))] * 3
+    responses, heard = answered(text, times=3)
+    assert responses == [HttpResponse(200, b"{}", (("x-own", "a"),))] * 3
     assert heard[0] == (
         b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
         b"Accept: text/csv\r\n\r\n{}"
@@ -80,8 +80,8 @@ def test_a_response_with_its_length_and_the_connection_is_used_again() -> None:
     ],
 )
 def test_every_other_response_is_taken_whole(text: bytes) -> None:
-    found, _ = answered(text, text, times=2)
-    assert [(each.status, each.body) for each in found] == [(400, b"no")] * 2
+    responses, _ = answered(text, text, times=2)
+    assert [(each.status, each.body) for each in responses] == [(400, b"no")] * 2
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_a_connection_that_the_replica_has_closed_is_not_used_again(said: bytes)
 def test_a_connection_with_more_than_the_response_is_not_used_again() -> None:
     """What a replica sends of its own accord is never taken for the answer to the next request."""
     text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    found, heard = answered(text + text.replace(b"{}", b"[]"), text, times=2)
-    assert [each.body for each in found] == [b"{}"] * 2
+    responses, heard = answered(text + text.replace(b"{}", b"[]"), text, times=2)
+    assert [each.body for each in responses] == [b"{}"] * 2
     assert len(heard) == 2
 
 

@@ -177,13 +177,13 @@ def test_results_of_another_scale_count_by_their_order() -> None:
 
 @pytest.mark.parametrize("seeds", [3, pytest.param(9, marks=pytest.mark.slow)])
 def test_a_bayesian_search_finds_more_than_a_random_one(seeds: int) -> None:
-    found = {
+    best_by_algorithm = {
         algorithm: statistics.median(
             best(study(algorithm, 40, seed, loss)) for seed in range(seeds)
         )
         for algorithm in ("bayesian", "random")
     }
-    assert found["bayesian"] < 0.7 * found["random"]
+    assert best_by_algorithm["bayesian"] < 0.7 * best_by_algorithm["random"]
 
 
 def test_a_log_scale_tries_small_values_as_often_as_large_ones() -> None:
@@ -237,8 +237,8 @@ def test_a_grid_goes_through_no_values_but_those_that_are_fixed() -> None:
     """Of 10^18 combinations."""
     space = [Parameter(name, "whole", 1, 10**6) for name in "abc"]
     fixed = {"a": 10**6, "b": 10**6}
-    found = next_values(space, [], algorithm="grid", maximize=True, seed=0, fixed=fixed)
-    assert found == fixed | {"c": 1}
+    chosen = next_values(space, [], algorithm="grid", maximize=True, seed=0, fixed=fixed)
+    assert chosen == fixed | {"c": 1}
     none = next_values(space, [], algorithm="grid", maximize=True, seed=0, fixed={"a": 0})
     assert none is None
 

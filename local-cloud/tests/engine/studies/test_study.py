@@ -96,7 +96,7 @@ def test_trials_run_side_by_side_and_the_best_is_known(tmp_path: Path) -> None:
     async def story() -> None:
         lab, most = Lab(), 0
         async with laboratory(tmp_path / "lab", lab) as studies:
-            study = studies.begin("lab", "s", SPEC)
+            study = studies.submit("lab", "s", SPEC)
             assert study.state is State.RUNNING
             while not study.state.ended:
                 study = await studies.wait_for_change(study, 20)
@@ -119,13 +119,13 @@ def test_failed_trials_have_a_reason_and_do_not_end_a_study_without_a_limit(tmp_
         lab = Lab()
         lab.instead = {2: python("raise SystemExit(3)"), 3: ("no-such-command",)}
         async with laboratory(tmp_path / "lab", lab) as studies:
-            studies.begin("lab", "s", SPEC)
+            studies.submit("lab", "s", SPEC)
             study = await end(studies)
             assert study.state is State.SUCCEEDED
             assert [trial.reason for trial in study.trials] == [
                 "", "trial 2: FAILED", "trial 3: FAILED", "", "", "",
             ]  # fmt: skip
-            assert study.failed == 2 and study.best is not None
+            assert study.failed_count == 2 and study.best is not None
 
     run(story())
 
@@ -135,7 +135,7 @@ def test_too_many_failed_trials_end_the_study_and_what_runs_beside_them(tmp_path
         lab = Lab()
         lab.instead = {1: SLEEP} | {n: python("raise SystemExit(3)") for n in (2, 3)}
         async with laboratory(tmp_path / "lab", lab) as studies:
-            studies.begin("lab", "s", replace(SPEC, max_failed_trials=2))
+            studies.submit("lab", "s", replace(SPEC, max_failed_trials=2))
             study = await end(studies)
             assert study.state is State.FAILED
             assert [trial.reason for trial in study.trials] == [
@@ -150,7 +150,7 @@ def test_a_stopped_study_stops_its_jobs_and_sends_no_more(tmp_path: Path) -> Non
         lab = Lab()
         lab.instead = {1: SLEEP, 2: SLEEP}
         async with laboratory(tmp_path / "lab", lab) as studies:
-            studies.begin("lab", "s", SPEC)
+            studies.submit("lab", "s", SPEC)
             await sent(studies, 2)
             assert studies.stop("s").state is State.STOPPING
             study = await end(studies)
@@ -166,7 +166,7 @@ def test_a_study_goes_on_with_the_next_server_and_loses_no_trial(tmp_path: Path)
         lab = Lab()
         lab.instead = {3: python("import time; print('here', flush=True); time.sleep(60)")}
         async with laboratory(tmp_path / "lab", lab) as studies:
-            studies.begin("lab", "s", SPEC)
+            studies.submit("lab", "s", SPEC)
             await sent(studies, 3)
             await written(lab.engine.log("s-3", "r0"))
             before = studies.get("s")
@@ -185,7 +185,7 @@ def test_a_study_that_was_being_stopped_is_stopped_by_the_next_server(tmp_path: 
         lab = Lab()
         lab.instead = {1: SLEEP}
         async with laboratory(tmp_path / "lab", lab, cores=1) as studies:
-            studies.begin("lab", "s", SPEC)
+            studies.submit("lab", "s", SPEC)
             await sent(studies, 2)  # the second waits for the one core
             lab.engine.stop = lambda job_id: lab.engine.get(job_id)  # type: ignore[method-assign]
             studies.stop("s")
@@ -207,7 +207,7 @@ def test_a_fault_ends_a_study_with_its_trials_and_is_told(tmp_path: Path) -> Non
 
     async def story() -> None:
         async with laboratory(tmp_path, lab) as studies:
-            studies.begin("lab", "s", SPEC)
+            studies.submit("lab", "s", SPEC)
             study = await end(studies)
             assert study.state is State.FAILED
             assert [trial.reason for trial in study.trials] == [
@@ -223,7 +223,7 @@ def test_a_grid_may_have_fewer_points_than_trials_are_allowed(tmp_path: Path) ->
     async def story() -> None:
         x = Parameter("x", "ordered", choices=(1.0, 3.0, 5.0))
         async with laboratory(tmp_path / "lab", Lab()) as studies:
-            studies.begin("lab", "s", replace(SPEC, parameters=(x,), algorithm="grid"))
+            studies.submit("lab", "s", replace(SPEC, parameters=(x,), algorithm="grid"))
             study = await end(studies)
             assert study.state is State.SUCCEEDED
             assert [trial.values["x"] for trial in study.trials] == [1.0, 3.0, 5.0]
@@ -238,9 +238,9 @@ def test_a_study_is_known_by_a_name_of_its_own_and_forgotten_when_it_has_ended(
         lab = Lab()
         lab.instead = {1: SLEEP}
         async with laboratory(tmp_path / "lab", lab) as studies:
-            studies.begin("lab", "s", replace(SPEC, max_trials=1))
+            studies.submit("lab", "s", replace(SPEC, max_trials=1))
             with pytest.raises(EngineError, match="there is a study s already"):
-                studies.begin("lab", "s", SPEC)
+                studies.submit("lab", "s", SPEC)
             with pytest.raises(EngineError, match="stop it first"):
                 studies.delete("s")
             await sent(studies, 1)
@@ -269,14 +269,14 @@ def test_a_trial_that_is_worse_than_the_others_is_stopped_early(tmp_path: Path) 
         lab.instead[4] = python("import time; print(9, flush=True); time.sleep(60)")
         async with laboratory(tmp_path / "lab", lab) as studies:
             rule = Rule("median")
-            studies.begin(
+            studies.submit(
                 "lab", "s", replace(SPEC, max_trials=5, parallel_trials=1, early_stopping=rule)
             )
             study = await end(studies)
             assert [trial.result for trial in study.trials] == [1, 2, 3, 9, 0]
             assert [trial.early for trial in study.trials] == [False, False, False, True, False]
             assert lab.engine.get("s-4").state is State.STOPPED
-            assert study.state is State.SUCCEEDED and study.failed == 0
+            assert study.state is State.SUCCEEDED and study.failed_count == 0
             assert study.trials[0].curve == ((1.0, 1.0),)
         async with laboratory(tmp_path / "lab", lab) as studies:  # as it is on record
             assert studies.get("s") == study
@@ -289,7 +289,7 @@ def test_a_study_whose_time_is_up_is_stopped(tmp_path: Path) -> None:
         lab = Lab()
         lab.instead = {2: SLEEP}
         async with laboratory(tmp_path / "lab", lab) as studies:
-            studies.begin("lab", "s", replace(SPEC, max_trials=9, parallel_trials=1, seconds=1.5))
+            studies.submit("lab", "s", replace(SPEC, max_trials=9, parallel_trials=1, seconds=1.5))
             study = await end(studies)
             assert study.state is State.STOPPED and len(study.trials) == 2
             assert study.best == study.trials[0]
@@ -307,7 +307,7 @@ def test_trials_without_a_result_end_a_study_that_has_none_yet(tmp_path: Path) -
             lab = Silent()
             heard[:] = [1] if folder == "one" else []
             async with laboratory(tmp_path / folder, lab) as studies:
-                studies.begin("lab", "s", replace(SPEC, parallel_trials=1, max_without_metric=3))
+                studies.submit("lab", "s", replace(SPEC, parallel_trials=1, max_without_metric=3))
                 study = await end(studies)
                 assert len(study.trials) == sent
                 assert study.state is (State.FAILED if sent == 3 else State.SUCCEEDED)
@@ -321,7 +321,7 @@ def test_what_earlier_studies_have_found_is_on_record_with_the_aim(tmp_path: Pat
         lab = Lab()
         spec = replace(SPEC, max_trials=1, earlier=(Trial({"x": 3.0}, 0.0),), alike=False)
         async with laboratory(tmp_path / "lab", lab) as studies:
-            studies.begin("lab", "s", spec)
+            studies.submit("lab", "s", spec)
             await end(studies)
         async with laboratory(tmp_path / "lab", lab) as studies:
             assert studies.get("s").spec == spec
@@ -335,7 +335,7 @@ def test_more_trials_than_cores_wait_for_their_turn_and_all_end(tmp_path: Path, 
         lab, most = Lab(), 0
         async with laboratory(tmp_path / "lab", lab, cores=2) as studies:
             spec = replace(SPEC, max_trials=count, parallel_trials=count, algorithm="random")
-            study = studies.begin("lab", "s", spec)
+            study = studies.submit("lab", "s", spec)
             while not study.state.ended:
                 study = await studies.wait_for_change(study, 20)
                 waiting = (State.QUEUED, State.SUCCEEDED)
@@ -364,6 +364,6 @@ def test_a_study_that_an_earlier_version_has_recorded_is_read() -> None:
             names[earlier[new]] = names.pop(new)
     assert "aim" in document and "at_once" in document["aim"]
     trial = {"job": "j", "values": {"x": 1.0}, "reason": "none", "silent": True}
-    found = Study.of(document, [trial])
-    assert replace(found, trials=()) == study
-    assert found.trials[0].without_metric
+    read_study = Study.of(document, [trial])
+    assert replace(read_study, trials=()) == study
+    assert read_study.trials[0].without_metric

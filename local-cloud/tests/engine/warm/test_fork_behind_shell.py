@@ -11,9 +11,9 @@ import pytest
 from local_cloud.engine import system
 from local_cloud.engine.spec import Plan, Replica, State
 from local_cloud.engine.warm import fork_process
+from tests.engine.archives import SETUP, sdist
 from tests.engine.forks import TELLS, ended, only
 from tests.engine.forks import lighter as lighter
-from tests.engine.packed import SETUP, sdist
 from tests.engine.support import Cloud, alive, engine, run, until
 from tests.engine.wheels import wheel
 

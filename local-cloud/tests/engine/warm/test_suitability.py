@@ -15,7 +15,7 @@ from local_cloud.engine.environments.job_environment import JobEnvironment
 from local_cloud.engine.spec import Replica
 from local_cloud.engine.warm import suitability
 from local_cloud.store import trees
-from tests.engine.packed import sdist
+from tests.engine.archives import sdist
 from tests.lesson_code import TRAINING
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")

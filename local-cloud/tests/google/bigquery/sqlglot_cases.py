@@ -31,7 +31,7 @@ Found = tuple[str, str, str]  # run, not implemented or failed; the statement; t
 
 def statements(source: str) -> list[str]:
     """The statements that the tests name, each once."""
-    found = [
+    texts = [
         call.args[0].value
         for call in ast.walk(ast.parse(source))
         if isinstance(call, ast.Call)
@@ -41,7 +41,7 @@ def statements(source: str) -> list[str]:
         and isinstance(call.args[0], ast.Constant)
         and isinstance(call.args[0].value, str)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(texts))
 
 
 class Cases:
@@ -139,24 +139,24 @@ def _columns(statement: str) -> list[str]:
 
 def main(path: str) -> None:
     """Run them all; print the counts, and write them with what did not run."""
-    found = []
+    outcomes = []
     with tempfile.TemporaryDirectory() as folder:
         cases = Cases(Path(folder))
         for statement in statements(Path(path).read_text(encoding="utf-8")):
-            found.append(cases.run(statement))
+            outcomes.append(cases.run(statement))
         cases.close()
-    counts = Counter(outcome for outcome, _, _ in found)
-    print(dict(counts), "of", len(found))
+    counts = Counter(outcome for outcome, _, _ in outcomes)
+    print(dict(counts), "of", len(outcomes))
     others = [
         {"outcome": outcome, "statement": statement, "said": said[:200]}
-        for outcome, statement, said in found
+        for outcome, statement, said in outcomes
         if outcome != "run"
     ]
     report = {
         "suite": "the BigQuery statements of sqlglot's tests",
         "version": sqlglot.__version__,
         "command": "python -m tests.google.bigquery.sqlglot_cases FILE",
-        "counts": {"all": len(found)} | dict(sorted(counts.items())),
+        "counts": {"all": len(outcomes)} | dict(sorted(counts.items())),
         "others": others,
     }
     RESULT.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

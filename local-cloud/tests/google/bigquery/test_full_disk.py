@@ -163,13 +163,13 @@ def test_a_job_has_ended_once_its_end_is_on_record(
     jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler)
     while not records.full:
         time.sleep(0.02)
-    future = jobs.running("p", "j")
+    future = jobs.find_running("p", "j")
     assert future and not future.done()
     assert jobs.get("p", "j")["status"]["state"] == "RUNNING"  # as after a kill
     records.full = False
     future.result(10)
-    found = records.get(KIND, "p/j")
-    assert found and found["status"] == {"state": "DONE"}
+    document = records.get(KIND, "p/j")
+    assert document and document["status"] == {"state": "DONE"}
     jobs.close()
     database.close()
     records.close()

@@ -18,9 +18,9 @@ from sqlglot import exp
 from local_cloud.google.bigquery.api.errors import Problem
 from local_cloud.google.bigquery.api.types import check_schema
 from local_cloud.google.bigquery.catalog.catalog import Name
-from local_cloud.google.bigquery.duckdb import generated
+from local_cloud.google.bigquery.duckdb import generated_sql
 from local_cloud.google.bigquery.duckdb.database import Database, encode
-from local_cloud.google.bigquery.sql import allowed, grammar
+from local_cloud.google.bigquery.sql import allow_list, grammar
 from local_cloud.google.bigquery.sql.parameters import fill
 from local_cloud.google.bigquery.sql.resolve import find_stored
 from local_cloud.google.bigquery.sql.statements import parse
@@ -146,8 +146,8 @@ INTO = {
 def test_the_sql_for_duckdb_is_checked_again(kind: str, injected: str) -> None:
     """Even where the first check would have let it pass."""
     with pytest.raises(Problem, match=r"function|table|SHOW_REF"):
-        generated.check(INTO[kind].format(injected), kind)
-    generated.check(INTO[kind].format("lower('x')"), kind)
+        generated_sql.check(INTO[kind].format(injected), kind)
+    generated_sql.check(INTO[kind].format("lower('x')"), kind)
 
 
 def test_what_merge_merges_is_checked_again() -> None:
@@ -160,7 +160,7 @@ def test_what_merge_merges_is_checked_again() -> None:
 
 def test_the_lists_name_what_sqlglot_has() -> None:
     """A word that is spelt wrong would refuse in silence."""
-    listed = allowed.NODES | allowed.FUNCTIONS
+    listed = allow_list.NODES | allow_list.FUNCTIONS
     unknown = [name for name in listed if not hasattr(exp, name) and not hasattr(grammar, name)]
     assert unknown == []
     assert not {"ReadCSV", "ReadParquet", "Command", "Copy", "Attach", "Set"} & listed
@@ -200,16 +200,16 @@ def test_a_parameter_stays_one_value(text: str) -> None:
     """Whatever is in it: DuckDB's parser meets one literal."""
     kind = {"name": "p", "parameterType": {"type": "STRING"}, "parameterValue": {"value": text}}
     sql = to_duckdb(fill(parse("SELECT @p AS p"), [kind]))
-    (found,) = sqlglot.parse(sql, read="duckdb")
-    assert isinstance(found, exp.Select) and len(list(found.find_all(exp.Literal))) == 1
+    (tree,) = sqlglot.parse(sql, read="duckdb")
+    assert isinstance(tree, exp.Select) and len(list(tree.find_all(exp.Literal))) == 1
 
 
 @given(HOSTILE, HOSTILE.filter(bool))
 def test_a_name_stays_one_name(dataset: str, table: str) -> None:
     name = Name("p", dataset, table)
     sql = to_duckdb(exp.select("*").from_(find_stored(name)))
-    (found,) = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table)
-    assert [part.name for part in found.parts] == [name.schema, encode(table)]
+    (table_node,) = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table)
+    assert [part.name for part in table_node.parts] == [name.schema, encode(table)]
 
 
 @given(
@@ -288,8 +288,8 @@ INSIDE = st.tuples(*(st.sampled_from(one) for one in (_BEFORE, _BETWEEN, _CALLS,
 def _lowers(sql: str) -> int:
     """How many calls of `lower` DuckDB's parser finds."""
     cursor = duckdb.connect()
-    (found,) = cursor.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql]).fetchall()[0]
-    nodes = [node for node, _ in generated._nodes(json.loads(found)["statements"])]
+    (rows,) = cursor.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql]).fetchall()[0]
+    nodes = [node for node, _ in generated_sql._nodes(json.loads(rows)["statements"])]
     return sum(node.get("function_name") == "lower" for node in nodes)
 
 
@@ -299,7 +299,7 @@ def test_no_text_becomes_a_call(place: str, quotes: str, inside: str) -> None:
     """The first check alone: a function that the query only names in a text is not called."""
     query = place.replace("{}", quotes.replace("{}", inside))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generated, "check", lambda *_: None)
+        patch.setattr(generated_sql, "check", lambda *_: None)
         try:
             tree = parse(query)
             sql = to_duckdb(tree)

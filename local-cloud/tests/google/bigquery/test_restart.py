@@ -30,11 +30,11 @@ def own(tmp_path: Path) -> Iterator[Home]:
 
 
 def connected(home: Home) -> bigquery.Client:
-    found = control.start(home)
+    server = control.start(home)
     return bigquery.Client(
         project="p",
         credentials=AnonymousCredentials(),
-        client_options={"api_endpoint": found.url},
+        client_options={"api_endpoint": server.url},
     )
 
 
@@ -66,8 +66,8 @@ def test_all_rows_are_there_after_a_table_was_dropped_and_everything_was_killed(
     control.stop(own)  # now the file is shorter, and its header counts the blocks that it had
     assert not connected(own).insert_rows_json("d.kept", [{"x": 3}])
     kill_with_queries(own)
-    found = connected(own).query_and_wait("SELECT x FROM d.kept ORDER BY x")
-    assert [row.x for row in found] == [1, 2, 3]
+    rows = connected(own).query_and_wait("SELECT x FROM d.kept ORDER BY x")
+    assert [row.x for row in rows] == [1, 2, 3]
 
 
 def test_nothing_that_was_acknowledged_is_lost_by_a_kill(own: Home) -> None:
@@ -100,9 +100,9 @@ def test_nothing_that_was_acknowledged_is_lost_by_a_kill(own: Home) -> None:
     thread.join()
 
     client = connected(own)
-    found = {row.x for row in client.query_and_wait("SELECT x FROM d.t")}
-    assert set(acknowledged) <= found
-    assert len(found) <= len(acknowledged) + 1  # one may have been on its way back
+    rows = {row.x for row in client.query_and_wait("SELECT x FROM d.t")}
+    assert set(acknowledged) <= rows
+    assert len(rows) <= len(acknowledged) + 1  # one may have been on its way back
     again = client.get_job(long.job_id)
     assert again.state == "DONE"
     assert "was stopped while the job ran" in again.error_result["message"]

@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 from local_cloud.google.gcs import globs
 
 IMAGES = [
-    *("img/brand.jpg", "img/empty-dir/readme.txt", "img/hi-res/deep/party-09.jpg"),
-    *("img/hi-res/party-01.jpg", "img/hi-res/party-02.jpg", "img/low-res/party-01.jpg"),
+    "img/brand.jpg",
+    "img/empty-dir/readme.txt",
+    "img/hi-res/deep/party-09.jpg",
+    "img/hi-res/party-01.jpg",
+    "img/hi-res/party-02.jpg",
+    "img/low-res/party-01.jpg",
 ]
 
 
@@ -53,8 +57,8 @@ def test_with_a_delimiter_the_common_beginnings_themselves_must_match(
     bucket: storage.Bucket, glob: str, names: list[str], prefixes: set[str]
 ) -> None:
     put(bucket, IMAGES)
-    found = bucket.list_blobs(prefix="img/", delimiter="/", match_glob=glob)
-    assert ([blob.name for blob in found], found.prefixes) == (names, prefixes)
+    blobs = bucket.list_blobs(prefix="img/", delimiter="/", match_glob=glob)
+    assert ([blob.name for blob in blobs], blobs.prefixes) == (names, prefixes)
     with pytest.raises(BadRequest, match="delimiter must be '/'"):
         list(bucket.list_blobs(delimiter="-", match_glob=glob))
 

@@ -25,8 +25,21 @@ from local_cloud.google import rest
 from tests.google.gcs.support import Server
 
 NAMES = [
-    *("plain", "data/train.npz", "a b+c&d=e?f#g%2Fh", "é/漢字/😀", "a//b", "folder/", "/top"),
-    *("2026-11-20-09:00:00.123", "../up", "x" * 1024, "a/./b", ".hidden", "~/x", "%", "a\\b"),
+    "plain",
+    "data/train.npz",
+    "a b+c&d=e?f#g%2Fh",
+    "é/漢字/😀",
+    "a//b",
+    "folder/",
+    "/top",
+    "2026-11-20-09:00:00.123",
+    "../up",
+    "x" * 1024,
+    "a/./b",
+    ".hidden",
+    "~/x",
+    "%",
+    "a\\b",
 ]
 
 
@@ -39,13 +52,13 @@ def test_any_name_goes_up_and_down(bucket: storage.Bucket, name: str) -> None:
     assert not blob.exists()
     blob.upload_from_string(name)
     assert bucket.get_blob(name).name == name
-    assert [found.name for found in bucket.list_blobs()] == [name]
+    assert [each.name for each in bucket.list_blobs()] == [name]
     assert bucket.blob(name).download_as_text() == name
     blob.reload()
     assert blob.download_as_text() == name  # by its media link
     bucket.copy_blob(blob, bucket, name[:-1] + "!")
     blob.delete()
-    assert [found.name for found in bucket.list_blobs()] == [name[:-1] + "!"]
+    assert [each.name for each in bucket.list_blobs()] == [name[:-1] + "!"]
 
 
 def test_an_upload_says_what_was_stored(bucket: storage.Bucket) -> None:
@@ -55,14 +68,16 @@ def test_an_upload_says_what_was_stored(bucket: storage.Bucket) -> None:
     blob.upload_from_string("text", content_type="text/plain")
     assert blob.md5_hash == base64.b64encode(hashlib.md5(b"text").digest()).decode()
     assert (blob.size, blob.content_type, blob.metageneration) == (4, "text/plain", 1)
-    found = bucket.get_blob("note.txt")
-    assert (found.metadata, found.cache_control) == ({"who": "é"}, "no-store")
-    assert (found.generation, found.etag, found.crc32c) == (
-        *(blob.generation, blob.etag, blob.crc32c),
+    stored = bucket.get_blob("note.txt")
+    assert (stored.metadata, stored.cache_control) == ({"who": "é"}, "no-store")
+    assert (stored.generation, stored.etag, stored.crc32c) == (
+        blob.generation,
+        blob.etag,
+        blob.crc32c,
     )
-    assert found.time_created == found.updated
-    assert found.id == f"bucket/note.txt/{found.generation}"
-    assert found.storage_class == "STANDARD"
+    assert stored.time_created == stored.updated
+    assert stored.id == f"bucket/note.txt/{stored.generation}"
+    assert stored.storage_class == "STANDARD"
 
 
 @pytest.mark.parametrize("size", [0, 1, 100_000, 9 << 20])  # above 8 MiB the client resumes
@@ -200,14 +215,15 @@ def test_lists_are_narrowed_grouped_and_paged(bucket: storage.Bucket) -> None:
         bucket.blob(name).upload_from_string("")
 
     def listed(**how: object) -> tuple[list[str], list[str]]:
-        found = bucket.list_blobs(**how)
-        return [blob.name for blob in found], sorted(found.prefixes)
+        blobs = bucket.list_blobs(**how)
+        return [blob.name for blob in blobs], sorted(blobs.prefixes)
 
     assert listed(prefix="b/") == (["b/", "b/1", "b/2/x"], [])
     assert listed(delimiter="/") == (["a", "d"], ["b/", "c/"])
     assert listed(delimiter="/", prefix="b/") == (["b/", "b/1"], ["b/2/"])
     assert listed(delimiter="/", include_trailing_delimiter=True) == (
-        *(["a", "b/", "d"], ["b/", "c/"]),
+        ["a", "b/", "d"],
+        ["b/", "c/"],
     )
     assert listed(start_offset="b/1", end_offset="c/1") == (["b/1", "b/2/x"], [])
     assert listed(max_results=2) == (["a", "b/"], [])
@@ -245,11 +261,11 @@ def test_metadata_is_patched(bucket: storage.Bucket) -> None:
     assert (blob.metageneration, blob.metadata) == (2, {"a": "1", "b": "2"})
     blob.metadata = {"a": None, "c": "3"}
     blob.patch(if_metageneration_match=2)
-    found = bucket.get_blob("a")
-    assert (found.metadata, found.content_type) == ({"b": "2", "c": "3"}, "text/csv")
-    assert found.updated > found.time_created
-    found.metadata = {"only": "this"}
-    found.update()
+    stored = bucket.get_blob("a")
+    assert (stored.metadata, stored.content_type) == ({"b": "2", "c": "3"}, "text/csv")
+    assert stored.updated > stored.time_created
+    stored.metadata = {"only": "this"}
+    stored.update()
     assert bucket.get_blob("a").metadata == {"only": "this"}
     with pytest.raises(PreconditionFailed):
         blob.patch(if_metageneration_match=1)
@@ -274,7 +290,9 @@ def test_a_copy_has_the_source_s_metadata_unless_others_are_given(
     other = client.create_bucket("other")
     copy = bucket.copy_blob(source, other, "b")
     assert (copy.content_type, copy.metadata, copy.md5_hash) == (
-        *("text/csv", {"k": "v"}, source.md5_hash),
+        "text/csv",
+        {"k": "v"},
+        source.md5_hash,
     )
     target = other.blob("c")
     target.content_type = "text/plain"
@@ -303,9 +321,9 @@ def test_objects_are_composed(bucket: storage.Bucket) -> None:
     whole.content_type = "text/plain"
     whole.compose(sources)
     assert whole.download_as_bytes() == b"aaabbb"
-    found = bucket.get_blob("whole")
-    assert (found.component_count, found.md5_hash, found.content_type) == (2, None, "text/plain")
-    whole.compose([whole, sources[0]], if_generation_match=found.generation)
+    stored = bucket.get_blob("whole")
+    assert (stored.component_count, stored.md5_hash, stored.content_type) == (2, None, "text/plain")
+    whole.compose([whole, sources[0]], if_generation_match=stored.generation)
     assert (whole.component_count, whole.download_as_bytes()) == (3, b"aaabbbaaa")
     with pytest.raises(NotFound):
         whole.compose([bucket.blob("none")])

@@ -43,24 +43,26 @@ def test_a_file_goes_up_in_parts(bucket: storage.Bucket, file: Path, checksum: s
     blob.content_language = "de"
     blob.storage_class = "NEARLINE"
     upload(file, blob, checksum=checksum, content_type="text/csv")
-    found = bucket.get_blob("deep/é a+b")
-    assert found.download_as_bytes() == CONTENT
-    assert (found.size, found.content_type, found.storage_class) == (
-        *(len(CONTENT), "text/csv", "NEARLINE"),
+    stored = bucket.get_blob("deep/é a+b")
+    assert stored.download_as_bytes() == CONTENT
+    assert (stored.size, stored.content_type, stored.storage_class) == (
+        len(CONTENT),
+        "text/csv",
+        "NEARLINE",
     )
-    assert (found.metadata, found.cache_control) == ({"who": "me"}, "no-store")
-    assert found.content_language == "de"
+    assert (stored.metadata, stored.cache_control) == ({"who": "me"}, "no-store")
+    assert stored.content_language == "de"
 
 
 def test_such_an_object_has_a_crc32c_and_no_md5(bucket: storage.Bucket, file: Path) -> None:
     upload(file, bucket.blob("x"))
-    found = bucket.get_blob("x")
+    blob = bucket.get_blob("x")
     expected = base64.b64encode(google_crc32c.value(CONTENT).to_bytes(4, "big")).decode()
-    assert (found.crc32c, found.md5_hash, found.component_count) == (expected, None, None)
-    assert "uploadedInParts" not in found._properties
-    found.metadata = {"a": "b"}
-    found.patch()
-    assert bucket.copy_blob(found, bucket, "y").md5_hash is None
+    assert (blob.crc32c, blob.md5_hash, blob.component_count) == (expected, None, None)
+    assert "uploadedInParts" not in blob._properties
+    blob.metadata = {"a": "b"}
+    blob.patch()
+    assert bucket.copy_blob(blob, bucket, "y").md5_hash is None
     assert bucket.get_blob("x").md5_hash is None
 
 
@@ -78,9 +80,9 @@ class Xml:
         return requests.request(verb, f"{self.address}?{query}", data=body, headers=headers)
 
     def start(self) -> str:
-        found = re.search("<UploadId>(.+)</UploadId>", self("POST", "uploads").text)
-        assert found
-        return found[1]
+        match = re.search("<UploadId>(.+)</UploadId>", self("POST", "uploads").text)
+        assert match
+        return match[1]
 
     def put(self, upload: str, number: int, body: bytes, **headers: str) -> requests.Response:
         return self("PUT", f"partNumber={number}&uploadId={upload}", body, **headers)
@@ -100,9 +102,9 @@ def xml(server: Server, bucket: storage.Bucket) -> Xml:
 
 
 def code(answer: requests.Response) -> tuple[int, str]:
-    found = re.search("<Code>(.+)</Code><Message>.+</Message><Details", answer.text)
-    assert found, answer.text
-    return answer.status_code, found[1]
+    match = re.search("<Code>(.+)</Code><Message>.+</Message><Details", answer.text)
+    assert match, answer.text
+    return answer.status_code, match[1]
 
 
 def test_parts_are_listed_replaced_and_thrown_away(xml: Xml, bucket: storage.Bucket) -> None:

@@ -30,11 +30,11 @@ def test_a_role_is_given_and_taken_away(client: storage.Client, bucket: storage.
     policy = bucket.get_iam_policy()
     policy.setdefault(VIEWER, set()).add(MEMBER)
     assert bucket.set_iam_policy(policy)[VIEWER] == {MEMBER}
-    found = client.bucket("bucket").get_iam_policy()
-    assert found[VIEWER] == {MEMBER}
-    assert OWNER in found
-    found[VIEWER].clear()
-    bucket.set_iam_policy(found)
+    iam_policy = client.bucket("bucket").get_iam_policy()
+    assert iam_policy[VIEWER] == {MEMBER}
+    assert OWNER in iam_policy
+    iam_policy[VIEWER].clear()
+    bucket.set_iam_policy(iam_policy)
     assert VIEWER not in list(bucket.get_iam_policy())
 
 

@@ -44,7 +44,10 @@ def test_an_object_s_resource(http: requests.Session, server: Server) -> None:
         f"{server.url}/download/storage/v1/b/bucket/o/a%20b?generation={generation}&alt=media"
     )
     assert (answer["kind"], answer["bucket"], answer["name"], answer["size"]) == (
-        *("storage#object", "bucket", "a b", "10"),
+        "storage#object",
+        "bucket",
+        "a b",
+        "10",
     )
     assert http.get(answer["mediaLink"]).text == "0123456789"
 
@@ -91,10 +94,32 @@ def test_a_method_or_address_that_is_missing_says_so(
 
 KEYS = st.sampled_from(
     [
-        *("name", "metadata", "labels", "contentType", "contentEncoding", "storageClass", "x"),
-        *("location", "sourceObjects", "destination", "versioning", "md5Hash", "crc32c"),
-        *("generation", "objectPreconditions", "ifGenerationMatch", "customTime", "acl", "cors"),
-        *("bindings", "role", "members", "condition", "version", "etag", "iamConfiguration"),
+        "name",
+        "metadata",
+        "labels",
+        "contentType",
+        "contentEncoding",
+        "storageClass",
+        "x",
+        "location",
+        "sourceObjects",
+        "destination",
+        "versioning",
+        "md5Hash",
+        "crc32c",
+        "generation",
+        "objectPreconditions",
+        "ifGenerationMatch",
+        "customTime",
+        "acl",
+        "cors",
+        "bindings",
+        "role",
+        "members",
+        "condition",
+        "version",
+        "etag",
+        "iamConfiguration",
     ]
 )
 JSON = st.recursive(
@@ -105,18 +130,21 @@ JSON = st.recursive(
 QUERY = st.dictionaries(
     st.sampled_from(
         [
-            *("ifGenerationMatch", "generation", "maxResults", "pageToken", "prefix", "delimiter"),
-            *(
-                "startOffset",
-                "uploadType",
-                "upload_id",
-                "name",
-                "project",
-                "alt",
-                "sourceGeneration",
-                "optionsRequestedPolicyVersion",
-                "permissions",
-            ),
+            "ifGenerationMatch",
+            "generation",
+            "maxResults",
+            "pageToken",
+            "prefix",
+            "delimiter",
+            "startOffset",
+            "uploadType",
+            "upload_id",
+            "name",
+            "project",
+            "alt",
+            "sourceGeneration",
+            "optionsRequestedPolicyVersion",
+            "permissions",
         ]
     ),
     st.sampled_from(["", "0", "-1", "x", "é", "media", "multipart", "resumable", "a b", "9" * 30]),
@@ -124,12 +152,20 @@ QUERY = st.dictionaries(
 )
 PATHS = st.sampled_from(
     [
-        *("storage/v1/b", "storage/v1/b/bucket", "storage/v1/b/bucket/o", "storage/v1/b/new/o/a"),
-        *("storage/v1/b/bucket/o/a%20b", "storage/v1/b/bucket/o/%ff", "storage/v1/b/%00/o/%00"),
-        *("storage/v1/b/bucket/o/a%20b/rewriteTo/b/bucket/o/c", "upload/storage/v1/b/bucket/o"),
-        *("storage/v1/b/bucket/iam", "storage/v1/b/bucket/iam/testPermissions"),
+        "storage/v1/b",
+        "storage/v1/b/bucket",
+        "storage/v1/b/bucket/o",
+        "storage/v1/b/new/o/a",
+        "storage/v1/b/bucket/o/a%20b",
+        "storage/v1/b/bucket/o/%ff",
+        "storage/v1/b/%00/o/%00",
+        "storage/v1/b/bucket/o/a%20b/rewriteTo/b/bucket/o/c",
+        "upload/storage/v1/b/bucket/o",
+        "storage/v1/b/bucket/iam",
+        "storage/v1/b/bucket/iam/testPermissions",
         "storage/v1/projects/%ff/serviceAccount",
-        *("storage/v1/b/bucket/o/c/compose", "download/storage/v1/b/bucket/o/a%20b"),
+        "storage/v1/b/bucket/o/c/compose",
+        "download/storage/v1/b/bucket/o/a%20b",
     ]
 )
 HEADERS = st.dictionaries(
@@ -155,9 +191,7 @@ def test_whatever_comes_is_answered(
     headers: dict[str, str],
     body: str | bytes,
 ) -> None:
-    answer = http.request(
-        *(method, f"{server.url}/{path}"), params=query, headers=headers, data=body
-    )
+    answer = http.request(method, f"{server.url}/{path}", params=query, headers=headers, data=body)
     assert answer.status_code < 500 or answer.status_code == 501, answer.text
     if answer.status_code >= 400 and answer.status_code != 499:
         assert answer.json()["error"]["code"] == answer.status_code

@@ -48,12 +48,12 @@ class Logs:
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Logs:
-    found = Logs(tmp_path, {"1": NUMBER, "2": NUMBER, "3": OTHER})
-    found.write("1", "a", {n: f"1 a {n}" for n in range(0, 40, 2)})
-    found.write("1", "b", {n: f"1 b {n}" for n in range(1, 40, 2)})
-    found.write("2", "a", {n: f"2 a {n}" for n in range(10, 20)})
-    found.write("3", "a", {1: "elsewhere"})
-    return found
+    written_logs = Logs(tmp_path, {"1": NUMBER, "2": NUMBER, "3": OTHER})
+    written_logs.write("1", "a", {n: f"1 a {n}" for n in range(0, 40, 2)})
+    written_logs.write("1", "b", {n: f"1 b {n}" for n in range(1, 40, 2)})
+    written_logs.write("2", "a", {n: f"2 a {n}" for n in range(10, 20)})
+    written_logs.write("3", "a", {1: "elsewhere"})
+    return written_logs
 
 
 def listed(logs: Logs, **body: Any) -> list[str]:
@@ -83,15 +83,15 @@ def test_pages_hold_each_entry_once_in_the_order_of_their_times(logs: Logs, size
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_a_filter_chooses_among_them(logs: Logs, order: str) -> None:
-    def found(text: str) -> list[str]:
+    def search(text: str) -> list[str]:
         texts = listed(logs, filter=text, orderBy=f"timestamp {order}", pageSize=3)
         return texts if order == "asc" else texts[::-1]
 
-    assert found('resource.labels.job_id="2"') == [f"2 a {n}" for n in range(10, 20)]
+    assert search('resource.labels.job_id="2"') == [f"2 a {n}" for n in range(10, 20)]
     between = f'timestamp>="{at(12)}" AND timestamp<"{at(15)}"'
-    assert found(f'resource.labels.job_id="2" AND {between}') == ["2 a 12", "2 a 13", "2 a 14"]
-    assert found('textPayload:"1 b 3"') == [f"1 b {n}" for n in (3, 31, 33, 35, 37, 39)]
-    assert found(f'(textPayload="2 a 11" OR timestamp>"{at(38)}")') == ["2 a 11", "1 b 39"]
+    assert search(f'resource.labels.job_id="2" AND {between}') == ["2 a 12", "2 a 13", "2 a 14"]
+    assert search('textPayload:"1 b 3"') == [f"1 b {n}" for n in (3, 31, 33, 35, 37, 39)]
+    assert search(f'(textPayload="2 a 11" OR timestamp>"{at(38)}")') == ["2 a 11", "1 b 39"]
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
@@ -153,8 +153,8 @@ def test_only_the_window_that_the_filter_allows_is_read(
     block = log_timestamps._block
 
     def counted(log: Path, start: int, *, ended: bool) -> list[bytes]:
-        read.append(sum(map(len, found := block(log, start, ended=ended))))
-        return found
+        read.append(sum(map(len, lines := block(log, start, ended=ended))))
+        return lines
 
     monkeypatch.setattr(log_timestamps, "_block", counted)
     assert listed(logs, filter=f'timestamp>"{at(198)}"') == ["x" * 10_000]

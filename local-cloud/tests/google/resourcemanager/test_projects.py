@@ -38,8 +38,8 @@ def test_a_project_is_known_as_soon_as_a_request_names_it(
     client: resourcemanager_v3.ProjectsClient,
 ) -> None:
     bucket = storage.Client(project="named-by-a-bucket").create_bucket("names-its-project")
-    found = client.get_project(name=f"projects/{bucket.project_number}")
-    assert found.project_id == "named-by-a-bucket"
+    project = client.get_project(name=f"projects/{bucket.project_number}")
+    assert project.project_id == "named-by-a-bucket"
 
 
 def test_a_number_that_no_project_has_is_refused(
@@ -52,11 +52,11 @@ def test_a_number_that_no_project_has_is_refused(
 def test_gcloud_reads_projects_by_v1(client: resourcemanager_v3.ProjectsClient) -> None:
     """`gcloud config set project` and `gcloud projects` do."""
     url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + "/v1/projects"
-    found = requests.get(f"{url}/read-by-gcloud").json()
-    assert (found["projectId"], found["lifecycleState"]) == ("read-by-gcloud", "ACTIVE")
+    project = requests.get(f"{url}/read-by-gcloud").json()
+    assert (project["projectId"], project["lifecycleState"]) == ("read-by-gcloud", "ACTIVE")
     name = client.get_project(name="projects/read-by-gcloud").name
-    assert f"projects/{found['projectNumber']}" == name
-    assert found in requests.get(url).json()["projects"]
+    assert f"projects/{project['projectNumber']}" == name
+    assert project in requests.get(url).json()["projects"]
     assert requests.get(f"{url}/123456789012").status_code == 403
 
 

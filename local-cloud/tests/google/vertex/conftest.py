@@ -12,7 +12,7 @@ from local_cloud.client.control import Status
 from tests.google.vertex.support import BUCKET, Script
 
 if TYPE_CHECKING:
-    from tests.google.vertex.trained import Trained
+    from tests.google.vertex.trained_model import Trained
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def aiplatform(bucket: str) -> ModuleType:
 @pytest.fixture(scope="session")
 def trained(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A trained model in the bucket."""
-    from tests.google.vertex.trained import make
+    from tests.google.vertex.trained_model import make
 
     return make(tmp_path_factory.mktemp("model"))
 

@@ -14,7 +14,7 @@ import pytest
 from local_cloud.automl import table_parts
 from local_cloud.automl.splits import Split
 from local_cloud.bounded import files, process
-from local_cloud.bounded.errors import Damaged, OverLimit
+from local_cloud.bounded.errors import DamagedFile, OverLimit
 from local_cloud.bounded.limits import Limits
 from local_cloud.engine.spec import EngineError
 from local_cloud.google.rest import ApiError
@@ -51,8 +51,8 @@ def test_a_line_of_a_batch_prediction_has_a_limit(
 
 def test_long_instances_come_in_small_chunks(tmp_path: Path) -> None:
     line = json.dumps(["x" * (1 << 20)]).encode() + b"\n"
-    found = batch_files.chunks([written(tmp_path / "a.jsonl", line * 5)], "jsonl", {}, size=64)
-    assert [len(part) for part in found] == [2, 2, 1]
+    chunks = batch_files.chunks([written(tmp_path / "a.jsonl", line * 5)], "jsonl", {}, size=64)
+    assert [len(part) for part in chunks] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_table_that_unpacks_to_gigabytes_has_no_parts(
 ) -> None:
     path = written(tmp_path / "a.csv.gz", content)
     split = asdict(Split())
-    with pytest.raises(Damaged, match=said):
+    with pytest.raises(DamagedFile, match=said):
         limits = Limits(memory=256 << 20)
         paths, folder = [str(path)], str(tmp_path)
         process.call(table_parts.write, paths, split, limits=limits, seed=0, folder=folder)
@@ -94,8 +94,8 @@ def test_reports_of_a_trial_are_read_from_their_end(
     monkeypatch.setattr(metrics, "MOST", 2000)
     lines = [{"loss": value, "global_step": value} for value in range(1000)]
     text = "\n".join(map(json.dumps, lines)) + "\n" + "[" * 1500 + "\n" + json.dumps({"loss": 7})
-    found = metrics.reports(written(tmp_path / "reports", text.encode()))
-    assert found[-1].metrics == {"loss": 7} and 1 < len(found) < 30
+    reports = metrics.reports(written(tmp_path / "reports", text.encode()))
+    assert reports[-1].metrics == {"loss": 7} and 1 < len(reports) < 30
 
 
 def event_file(length: int) -> bytes:
@@ -112,10 +112,10 @@ def event_file(length: int) -> bytes:
 def test_an_event_file_that_claims_gigabytes_has_no_curves(tmp_path: Path, length: int) -> None:
     path = written(tmp_path / "events.out.tfevents.1", event_file(length))
     try:
-        found = process.call(event_files.read, {"run": [str(path)]}, limits=tracked_jobs.EVENTS)
+        curves = process.call(event_files.read, {"run": [str(path)]}, limits=tracked_jobs.EVENTS)
     except OverLimit:
-        found = []
-    assert found == []
+        curves = []
+    assert curves == []
 
 
 DEEP = bombs.nested_json(100_000).decode()

@@ -6,7 +6,7 @@ import time
 
 from testing.tally import Tally
 from tests.torture.rig import ENDED
-from tests.torture.writers.acknowledged import Key
+from tests.torture.writers.acknowledgements import Key
 from tests.torture.writers.writer import Writer
 
 JOB = ["python", "-c", "import time; time.sleep(0.2); print('done')"]

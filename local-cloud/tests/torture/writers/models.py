@@ -6,7 +6,7 @@ import json
 
 from testing.tally import Tally
 from tests.torture.rig import IMAGE, PARENT, ROLE
-from tests.torture.writers.acknowledged import Key
+from tests.torture.writers.acknowledgements import Key
 from tests.torture.writers.writer import Writer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testing.tally import Tally
 from tests.torture.rig import BUCKET
-from tests.torture.writers.acknowledged import Key
+from tests.torture.writers.acknowledgements import Key
 from tests.torture.writers.writer import Writer
 
 SIZES = (1, 100, 20_000)  # how often its mark is in an object

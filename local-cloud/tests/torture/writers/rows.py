@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from local_cloud.json_types import Json
 from testing.tally import Tally
-from tests.torture.rig import Json
-from tests.torture.writers.acknowledged import Key
+from tests.torture.writers.acknowledgements import Key
 from tests.torture.writers.writer import Writer
 
 PROJECT = "/bigquery/v2/projects/torture"
@@ -39,10 +39,10 @@ class RowWriter(Writer):
         except OSError as problem:
             tally.breaks(f"{self.table}: {problem}")
             rows = []
-        found: dict[Key, int] = dict(rows)
-        self.acknowledged.compare(found.get, tally)
-        tally.check(len(found) == len(rows), f"{self.table} has rows twice")
-        tally.check({*found} <= self.acknowledged.sent(), f"{self.table} has rows of nobody's")
+        counts: dict[Key, int] = dict(rows)
+        self.acknowledged.compare(counts.get, tally)
+        tally.check(len(counts) == len(rows), f"{self.table} has rows twice")
+        tally.check({*counts} <= self.acknowledged.sent(), f"{self.table} has rows of nobody's")
 
     def _read(self) -> list[tuple[int, int]]:
         """Return all rows of the table. Raises OSError."""

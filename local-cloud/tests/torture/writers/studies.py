@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testing.tally import Tally
 from tests.torture.rig import PARENT
-from tests.torture.writers.acknowledged import Key
+from tests.torture.writers.acknowledgements import Key
 from tests.torture.writers.writer import Writer
 
 TRIALS = 10  # of a study
@@ -40,8 +40,8 @@ class StudyWriter(Writer):
         self.acknowledged.compare(self._find, tally)
 
     def _find(self, path: Key) -> object:
-        found = self.rig.get(str(path))
-        if "displayName" in found:
-            return found["displayName"]
-        metrics = found.get("finalMeasurement", {}).get("metrics", [{}])
-        return found["state"], found["parameters"][0]["value"], metrics[0].get("value")
+        resource = self.rig.get(str(path))
+        if "displayName" in resource:
+            return resource["displayName"]
+        metrics = resource.get("finalMeasurement", {}).get("metrics", [{}])
+        return resource["state"], resource["parameters"][0]["value"], metrics[0].get("value")

@@ -8,9 +8,10 @@ import threading
 import time
 from typing import Any
 
+from local_cloud.json_types import Json
 from testing.tally import Tally
-from tests.torture.rig import Json, Rig
-from tests.torture.writers.acknowledged import Acknowledged
+from tests.torture.rig import Rig
+from tests.torture.writers.acknowledgements import Acknowledged
 
 AWAY = 0.02  # seconds to wait for a server that was killed
 TRY_AGAIN = 503  # the answer to a request whose process was killed

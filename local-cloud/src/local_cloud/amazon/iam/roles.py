@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from local_cloud.amazon.account import ACCOUNT, ROLE, ROLE_ARN, ROLE_ID
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.protocols.query_protocol import Form
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 KIND = "iam-role"
@@ -140,10 +140,10 @@ class Roles:
 
     def by_arn(self, arn: str) -> Json:
         """Return a role's document by its ARN."""
-        found = self._find(arn.rpartition("/")[2])
-        if not found or found["role"]["Arn"] != arn:
+        document = self._find(arn.rpartition("/")[2])
+        if not document or document["role"]["Arn"] != arn:
             raise no_role(arn.rpartition("/")[2])
-        return found
+        return document
 
     def _find(self, name: str) -> Json | None:
         if name == ROLE:
@@ -152,17 +152,17 @@ class Roles:
 
     def _get(self, form: Form) -> Json:
         name = require(form, "RoleName")
-        found = self._find(name)
-        if found is None:
+        document = self._find(name)
+        if document is None:
             raise no_role(name)
-        return found
+        return document
 
     def _changeable(self, form: Form) -> Json:
-        found = self._get(form)
+        document = self._get(form)
         if form["RoleName"] == ROLE:
             message = f"The role {ROLE} is part of the local cloud and cannot be changed."
             raise ServiceError("UnmodifiableEntity", message)
-        return found
+        return document
 
 
 def require(form: Form, name: str) -> str:
@@ -194,10 +194,10 @@ def _check(field: str, value: str, pattern: re.Pattern[str]) -> None:
 def _is_policy(text: str) -> bool:
     """Return whether a text is JSON with the statements of a policy."""
     try:
-        found = json.loads(text)
+        policy = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and bool(found.get("Statement"))
+    return isinstance(policy, dict) and bool(policy.get("Statement"))
 
 
 def _role_id() -> str:

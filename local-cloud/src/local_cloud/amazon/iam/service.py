@@ -6,8 +6,8 @@ from local_cloud.amazon.account import ACCOUNT, CALLER_ARN, ROLE_ID
 from local_cloud.amazon.iam.roles import Roles, require
 from local_cloud.amazon.protocols.dispatcher import AmazonService
 from local_cloud.amazon.protocols.errors import not_implemented
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.protocols.query_protocol import Form, QueryService, members
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 

@@ -15,12 +15,12 @@ from local_cloud.amazon.logs.patterns import compile_pattern
 from local_cloud.amazon.logs.streams import Event, Stream, events, events_before, streams
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.json_protocol import JsonService
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.client.environment import REGION
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.logs import job_files, log_timestamps
 from local_cloud.engine.serving.deployments import Deployments
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 
 PAGE_EVENTS, PAGE_BYTES = 10_000, 1 << 20  # of GetLogEvents and FilterLogEvents
 # Lines and bytes, for one page: a log may hold a thousand times as many.
@@ -52,12 +52,12 @@ class Logs:
         for stream in streams(self._engine, self._serving):
             if stream.group.startswith(prefix or "") and (part or "") in stream.group:
                 groups.setdefault(stream.group, []).append(stream)
-        found = [_group(name, groups[name]) for name in sorted(groups)]
+        listed = [_group(name, groups[name]) for name in sorted(groups)]
         start, limit = whole(params.get("nextToken", "0")), params.get("limit", PAGE_NAMES)
         if start is None:
             raise _invalid("The specified nextToken is invalid.")
-        more = {"nextToken": str(start + limit)} if start + limit < len(found) else {}
-        return {"logGroups": found[start : start + limit]} | more
+        more = {"nextToken": str(start + limit)} if start + limit < len(listed) else {}
+        return {"logGroups": listed[start : start + limit]} | more
 
     def describe_log_streams(self, params: Json) -> Json:
         """Return the streams by name or by the time of their latest event, in pages."""
@@ -65,20 +65,20 @@ class Logs:
         by_time = params.get("orderBy") == "LastEventTime"
         if by_time and prefix:
             raise _invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
-        found = [
+        listed = [
             _describe_stream(one) for one in self._group(params) if one.name.startswith(prefix)
         ]
         if by_time:
-            found.sort(key=lambda shown: shown.get("lastEventTimestamp", 0))
+            listed.sort(key=lambda shown: shown.get("lastEventTimestamp", 0))
         if params.get("descending"):
-            found.reverse()
+            listed.reverse()
         if token := params.get("nextToken"):
-            names = [shown["logStreamName"] for shown in found]
+            names = [shown["logStreamName"] for shown in listed]
             if token not in names:
                 raise _invalid("The specified nextToken is invalid.")
-            found = found[names.index(token) + 1 :]
-        page = found[: params.get("limit", PAGE_NAMES)]
-        more = {"nextToken": page[-1]["logStreamName"]} if len(page) < len(found) else {}
+            listed = listed[names.index(token) + 1 :]
+        page = listed[: params.get("limit", PAGE_NAMES)]
+        more = {"nextToken": page[-1]["logStreamName"]} if len(page) < len(listed) else {}
         return {"logStreams": page} | more
 
     def get_log_events(self, params: Json) -> Json:
@@ -99,7 +99,7 @@ class Logs:
             else:
                 page, far = _page(events_before(stream, place, since=since, before=before), limit)
         except FileNotFoundError:  # its job has been deleted meanwhile
-            raise _missing("stream") from None
+            raise _no_such("stream") from None
         if not page and far:  # nothing but empty lines so far
             first, last = far.start, far.end
         else:
@@ -151,22 +151,22 @@ class Logs:
                     break
                 page.append(event)
             offsets[event.stream] = event.end
-        found = [
+        on_page = [
             {"logStreamName": event.stream, "eventId": _identity(event)} | _describe_event(event)
             for event in page
         ]
         token = {"nextToken": _token_of(offsets)} if more else {}
-        return {"events": found, "searchedLogStreams": []} | token
+        return {"events": on_page, "searchedLogStreams": []} | token
 
     def _group(self, params: Json) -> list[Stream]:
         """Return the streams of the group that is asked for, if it is there."""
         name, identifier = params.get("logGroupName"), params.get("logGroupIdentifier")
         if bool(name) == bool(identifier):
             raise _invalid("Give logGroupName or logGroupIdentifier, and not both.")
-        found = streams(self._engine, self._serving)
+        all_streams = streams(self._engine, self._serving)
         wanted = str(name or identifier).removeprefix(ARN).removesuffix(":*")
-        if not (group := [stream for stream in found if stream.group == wanted]):
-            raise _missing("group")
+        if not (group := [stream for stream in all_streams if stream.group == wanted]):
+            raise _no_such("group")
         return group
 
     def _select_streams(self, params: Json) -> list[Stream]:
@@ -192,20 +192,20 @@ def api(engine: JobQueue, serving: Deployments) -> JsonService:
     return JsonService("logs", operations, in_thread=operations)
 
 
-def _while_there(found: Iterator[Event]) -> Iterator[Event]:
+def _while_there(events: Iterator[Event]) -> Iterator[Event]:
     """Yield the events of a log until its job is deleted, or puts something else in its place."""
     with suppress(FileNotFoundError):
-        yield from found
+        yield from events
 
 
-def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None]:
+def _page(events: Iterable[Event], limit: int) -> tuple[list[Event], Event | None]:
     """Return as many events as fit on a page, one at least, if so many lines have any.
 
     And the last line that was read, where the search was given up before the log's end.
     """
     page: list[Event] = []
     size, unsearched = 0, MOST_BYTES_SEARCHED
-    for searched, event in enumerate(found, 1):
+    for searched, event in enumerate(events, 1):
         if event.message:
             size += event.size
             if len(page) == limit or (page and size > PAGE_BYTES):
@@ -219,11 +219,11 @@ def _page(found: Iterable[Event], limit: int) -> tuple[list[Event], Event | None
 
 def _stream(group: dict[str, Stream], name: str) -> Stream:
     if name not in group:
-        raise _missing("stream")
+        raise _no_such("stream")
     return group[name]
 
 
-def _missing(what: str) -> ServiceError:
+def _no_such(what: str) -> ServiceError:
     return ServiceError("ResourceNotFoundException", f"The specified log {what} does not exist.")
 
 
@@ -235,11 +235,11 @@ def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _group(name: str, found: list[Stream]) -> Json:
-    sizes = (job_files.stat_log(stream.log) for stream in found)
+def _group(name: str, logs: list[Stream]) -> Json:
+    sizes = (job_files.stat_log(stream.log) for stream in logs)
     return {
         "logGroupName": name,
-        "creationTime": _milliseconds(min(stream.created for stream in found)),
+        "creationTime": _milliseconds(min(stream.created for stream in logs)),
         "metricFilterCount": 0,
         "storedBytes": sum(seen.st_size for seen in sizes if seen),
         "arn": f"{ARN}{name}:*",
@@ -281,10 +281,10 @@ def _token(direction: str, place: int) -> str:
 
 def _read(token: str) -> tuple[bool, int]:
     """Return whether it leads forward, and from which byte."""
-    found = TOKEN.fullmatch(token)
-    if not found or int(found[2]) > LONGEST_LOG:
+    match = TOKEN.fullmatch(token)
+    if not match or int(match[2]) > LONGEST_LOG:
         raise _invalid("The specified nextToken is invalid.")
-    return found[1] == "f", int(found[2])
+    return match[1] == "f", int(match[2])
 
 
 def _token_of(offsets: dict[str, int]) -> str:
@@ -293,8 +293,8 @@ def _token_of(offsets: dict[str, int]) -> str:
 
 def _read_offsets(token: str) -> dict[str, int]:
     try:
-        found = json.loads(base64.urlsafe_b64decode(token))
-        offsets = {str(name): int(offset) for name, offset in found.items()}
+        content = json.loads(base64.urlsafe_b64decode(token))
+        offsets = {str(name): int(offset) for name, offset in content.items()}
     except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         raise _invalid("The specified nextToken is invalid.") from None
     if not all(0 <= offset <= LONGEST_LOG for offset in offsets.values()):

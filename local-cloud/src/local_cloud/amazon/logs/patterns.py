@@ -28,16 +28,16 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     terms: dict[str, list[str]] = {"": [], "-": [], "?": []}
     place = 0
     while place < len(text):
-        found = TERM.match(text, place)
-        if not found:
+        match = TERM.match(text, place)
+        if not match:
             raise ServiceError(
                 "InvalidParameterException",
                 f"Invalid filter pattern: {text[place:]!r}; put a term of other characters than "
                 "letters, digits and _ in double quotes",
             )
-        kind, phrase, word = found.groups()
+        kind, phrase, word = match.groups()
         terms[kind].append(word or re.sub(r"\\(.)", r"\1", phrase))
-        place = found.end()
+        place = match.end()
     if terms["?"] and (terms[""] or terms["-"]):
         raise not_implemented("CloudWatch Logs filter patterns that mix ?terms with others")
     return lambda message: (

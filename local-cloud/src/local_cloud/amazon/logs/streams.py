@@ -68,7 +68,7 @@ class Event:
 
 def streams(engine: JobQueue, serving: Deployments) -> list[Stream]:
     """Return all of them, in the order of their names."""
-    found = [
+    every = [
         Stream(
             GROUPS[job.dialect],
             # A job that is no training job has its kind before its name: processing.NAME.
@@ -82,7 +82,7 @@ def streams(engine: JobQueue, serving: Deployments) -> list[Stream]:
         if job.dialect in GROUPS and job.started
         for replica, log in _job_logs(engine, job.id).items()
     ]
-    found += [
+    every += [
         Stream(
             # A batch transform's deployment has no endpoint; its job's name takes the place.
             TRANSFORM if "/" in deployment.endpoint else f"{ENDPOINTS}/{deployment.endpoint}",
@@ -97,7 +97,7 @@ def streams(engine: JobQueue, serving: Deployments) -> list[Stream]:
         if deployment.dialect == "sagemaker"
         for replica, log in _deployment_logs(serving, deployment.id).items()
     ]
-    return sorted(found, key=lambda stream: stream.name)
+    return sorted(every, key=lambda stream: stream.name)
 
 
 def _job_logs(engine: JobQueue, job_id: str) -> dict[str, Path]:

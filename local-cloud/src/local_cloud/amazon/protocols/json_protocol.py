@@ -11,9 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.protocols.model import Json, check, service_model, without_nulls
+from local_cloud.amazon.protocols.model import check, service_model, without_nulls
 from local_cloud.engine.spec import NoSuchJob
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 Operation = Callable[[Json], Json]
 # How the names begin of operations that only read, and may read all that there is.
@@ -71,8 +72,8 @@ class JsonService:
         if not isinstance(params, dict):
             raise ServiceError("SerializationException", "the request is no JSON object")
         check(self.model.operation_model(operation), params)
-        found: Json = without_nulls(params)
-        return found
+        parameters: Json = without_nulls(params)
+        return parameters
 
 
 def render(problem: ServiceError) -> Response:

@@ -14,8 +14,8 @@ from botocore.loaders import Loader
 from botocore.model import ListShape, MapShape, OperationModel, ServiceModel, Shape, StructureShape
 
 from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 Rule = tuple[str, Callable[[Any], bool]]  # in the services' words, and whether a value keeps it
 
 MOST_PROBLEMS = 100  # that one error lists
@@ -141,18 +141,18 @@ def _rules(shape: Shape) -> list[Rule]:
                 lambda value: value in choices,
             )
         ]
-    found: list[Rule] = []
+    of_shape: list[Rule] = []
     what, size = ("value", pos) if shape.type_name in NUMBERS else ("length", len)
     if (most := rules.get("max")) is not None:
         words = f"Member must have {what} less than or equal to {most}"
-        found.append((words, lambda value: size(value) <= most))
+        of_shape.append((words, lambda value: size(value) <= most))
     if (least := rules.get("min")) is not None:
         words = f"Member must have {what} greater than or equal to {least}"
-        found.append((words, lambda value: size(value) >= least))
+        of_shape.append((words, lambda value: size(value) >= least))
     if pattern := rules.get("pattern"):
         words = f"Member must satisfy regular expression pattern: {pattern}"
-        found.append((words, lambda value: bool(_python(pattern).fullmatch(value))))
-    return found
+        of_shape.append((words, lambda value: bool(_python(pattern).fullmatch(value))))
+    return of_shape
 
 
 def _sentence(value: Any, path: str, constraint: str) -> str:
@@ -195,5 +195,5 @@ def _python(pattern: str) -> re.Pattern[str]:
 def _characters(kind: str) -> str:
     """Return Unicode's characters of a general category, L say, as ranges inside of brackets."""
     runs = groupby(ASSIGNED, key=lambda code: unicodedata.category(chr(code))[0] == kind)
-    found = [[chr(code) for code in run] for inside, run in runs if inside]
-    return "".join(f"{re.escape(run[0])}-{re.escape(run[-1])}" for run in found)
+    groups = [[chr(code) for code in run] for inside, run in runs if inside]
+    return "".join(f"{re.escape(run[0])}-{re.escape(run[-1])}" for run in groups)

@@ -12,7 +12,8 @@ from botocore.model import ListShape, MapShape, Shape, StructureShape
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.protocols.model import Json, service_model
+from local_cloud.amazon.protocols.model import service_model
+from local_cloud.json_types import Json
 
 Form = Mapping[str, str]
 Operation = Callable[[Form], Json]
@@ -46,10 +47,10 @@ class QueryService:
 
 def members(form: Form, name: str) -> list[str]:
     """Return a list in a form: Name.member.1, Name.member.2, …"""
-    found: list[str] = []
-    while (key := f"{name}.member.{len(found) + 1}") in form:
-        found.append(form[key])
-    return found
+    values: list[str] = []
+    while (key := f"{name}.member.{len(values) + 1}") in form:
+        values.append(form[key])
+    return values
 
 
 def _xml(tag: str, shape: Shape, value: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.model import OperationModel, Shape
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.protocols.model import Json
+from local_cloud.json_types import Json
 
 # The error for a parameter that cannot be read: its name, its text, the type that it should have.
 Unreadable = Callable[[str, str, str], ServiceError]
@@ -24,23 +24,23 @@ def parameters(
     unreadable: Unreadable,
 ) -> Json:
     """Return the parameters in query and headers, under the model's names."""
-    found: Json = {}
+    read: Json = {}
     shape = operation.input_shape
     for name, member in shape.members.items() if shape else ():
         where = member.serialization
         key = where.get("name", name)
         match where.get("location"):
             case "querystring" if key in query:
-                found[name] = value(member, query[key], key, unreadable=unreadable)
+                read[name] = value(member, query[key], key, unreadable=unreadable)
             case "header" if key.lower() in headers:
-                found[name] = value(member, headers[key.lower()], key, unreadable=unreadable)
+                read[name] = value(member, headers[key.lower()], key, unreadable=unreadable)
             case "headers":
-                found[name] = {
+                read[name] = {
                     header[len(key) :]: text
                     for header, text in headers.items()
                     if header.startswith(key.lower())
                 }
-    return found
+    return read
 
 
 def value(shape: Shape, text: str, key: str, *, unreadable: Unreadable) -> Any:
@@ -69,8 +69,8 @@ def _time(text: str) -> float | None:
     )
     for parse_time in parsers:
         try:
-            found = parse_time(text)
-            whole = found if found.tzinfo else found.replace(tzinfo=UTC)
+            moment = parse_time(text)
+            whole = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return whole.astimezone(UTC).timestamp()  # OverflowError before year 1, after 9999
         except (ValueError, OverflowError):
             continue

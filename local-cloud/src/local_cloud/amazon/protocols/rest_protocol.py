@@ -20,9 +20,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented, too_large
-from local_cloud.amazon.protocols.model import Json, check, service_model, without_nulls
+from local_cloud.amazon.protocols.model import check, service_model, without_nulls
 from local_cloud.amazon.protocols.rest_parameters import parameters, text
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 Operation = Callable[[Json], Json | Awaitable[Json]]
 
@@ -74,12 +75,12 @@ class RestService:
         operation = rule.operation
         if operation.name not in self.operations:
             raise not_implemented(f"{self.model.service_id} {operation.name}")
-        found = parameters(operation, request.query_params, request.headers, unreadable=_unreadable)
+        given = parameters(operation, request.query_params, request.headers, unreadable=_unreadable)
         match = rule.path.fullmatch(path)
         assert match
-        found |= {name: unquote(value) for name, value in match.groupdict().items()}
+        given |= {name: unquote(value) for name, value in match.groupdict().items()}
         body = await bodies.read(request, self._largest)
-        params = await bodies.process(body, lambda read: _with_body(operation, found, read))
+        params = await bodies.process(body, lambda read: _with_body(operation, given, read))
         result = self.operations[operation.name](params)
         if inspect.isawaitable(result):
             result = await result
@@ -96,12 +97,12 @@ def _rule(operation: OperationModel) -> Rule:
     return Rule(operation, re.compile(pattern))
 
 
-def _with_body(operation: OperationModel, found: Json, body: bytes) -> Json:
+def _with_body(operation: OperationModel, parameters: Json, body: bytes) -> Json:
     """Return a request's parameters, those in the body too; all fit the model."""
-    found = found | _body(operation, body)
+    parameters = parameters | _body(operation, body)
     # A blob's bytes are checked by nobody: the model only says that they may be there.
-    check(operation, {name: "" if isinstance(v, bytes) else v for name, v in found.items()})
-    params: Json = without_nulls(found)
+    check(operation, {name: "" if isinstance(v, bytes) else v for name, v in parameters.items()})
+    params: Json = without_nulls(parameters)
     return params
 
 
@@ -115,14 +116,14 @@ def _body(operation: OperationModel, body: bytes) -> Json:
     if not body:
         return {}
     try:
-        found = bodies.parse(body)
+        content = bodies.parse(body)
     except ValueError as problem:
         raise ServiceError("SerializationException", f"no JSON: {problem}") from None
     if payload:
-        return {payload: found}
-    if not isinstance(found, dict):
+        return {payload: content}
+    if not isinstance(content, dict):
         raise ServiceError("SerializationException", "the request is no JSON object")
-    return found
+    return content
 
 
 def _unreadable(name: str, _: str, kind: str) -> ServiceError:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 
+from local_cloud.amazon.s3.aws_chunked import ChunkedBody
 from local_cloud.amazon.s3.checksums import HASHERS, Hasher, encode, require_algorithm
-from local_cloud.amazon.s3.chunked import Chunked
 from local_cloud.amazon.s3.errors import Refusal
 from local_cloud.store.space import Counted, Space
 
@@ -35,7 +35,7 @@ class Incoming:
     def __init__(self, headers: Mapping[str, str]) -> None:
         """Raise Refusal for what makes no sense."""
         self._headers = headers
-        self._chunked = Chunked() if _is_chunked(headers) else None
+        self._chunked = ChunkedBody() if _is_chunked(headers) else None
         self._size = 0
         self._hashers: dict[str, Hasher] = {name: HASHERS[name]() for name in self._algorithms()}
 
@@ -44,17 +44,17 @@ class Incoming:
         trailers = self._headers.get("x-amz-trailer", "").lower().split(",")
         names = [name for name in self._headers if name not in trailers] + trailers
         names = [name.strip().removeprefix(_CHECKSUM) for name in names if _CHECKSUM in name]
-        found = {require_algorithm(name.upper()) for name in names if name not in _ABOUT}
-        if len(found) > 1:
+        algorithms = {require_algorithm(name.upper()) for name in names if name not in _ABOUT}
+        if len(algorithms) > 1:
             message = "Expecting a single x-amz-checksum- header. Multiple checksum Types are not"
             raise Refusal("InvalidRequest", message + " allowed.")
-        if "x-amz-sdk-checksum-algorithm" in self._headers and not found:
+        if "x-amz-sdk-checksum-algorithm" in self._headers and not algorithms:
             raise Refusal(
                 "InvalidRequest",
                 "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or "
                 "x-amz-trailer headers were found.",
             )
-        return found | ({"MD5"} if "content-md5" in self._headers else set())
+        return algorithms | ({"MD5"} if "content-md5" in self._headers else set())
 
     def feed(self, data: bytes) -> bytes:
         """Return what these bytes carry."""
@@ -78,16 +78,16 @@ class Incoming:
             if announced not in (None, str(self._size)):
                 message = "The request body does not have the size that was announced"
                 raise Refusal("IncompleteBody", message)
-        found = {}
+        checksums = {}
         for name, hasher in self._hashers.items():
             key = _CHECKSUM + name.lower()
             sent = self._headers.get(key) or trailers.get(key)
             if sent is not None:
                 _compare(name, key, sent, hasher=hasher)
-                found[f"Checksum{name}"] = encode(hasher.digest())
+                checksums[f"Checksum{name}"] = encode(hasher.digest())
         if "content-md5" in self._headers:
             _compare_md5(self._headers["content-md5"], self._hashers["MD5"])
-        return found
+        return checksums
 
     async def to_file(self, chunks: Chunks, path: Path, space: Space) -> Received:
         """Write the body to a file."""

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from itertools import islice
 
 from local_cloud.amazon.protocols.errors import not_implemented
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import tags
 from local_cloud.amazon.s3.errors import Refusal, invalid
+from local_cloud.json_types import Json
 from local_cloud.store.errors import BucketExists
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Bucket
@@ -65,7 +65,7 @@ class Buckets:
         """ListBuckets"""
         prefix, after = params.get("Prefix", ""), _last(params.get("ContinuationToken", ""))
         region = params.get("BucketRegion")
-        found = (
+        buckets = (
             bucket
             for bucket in self._objects.buckets(prefix)
             if bucket.name > after and region in (None, _region_of(bucket))
@@ -73,7 +73,7 @@ class Buckets:
         most = params.get("MaxBuckets", _MOST_BUCKETS)
         if not 1 <= most <= _MOST_BUCKETS:
             raise invalid(f"max-buckets must be between 1 and {_MOST_BUCKETS}")
-        page = list(islice(found, most + 1))
+        page = list(islice(buckets, most + 1))
         result: Json = {"Buckets": [_describe(bucket) for bucket in page[:most]], "Owner": OWNER}
         if len(page) > most:
             result["ContinuationToken"] = base64.b64encode(page[most - 1].name.encode()).decode()
@@ -96,18 +96,18 @@ class Buckets:
         self._forget_uploads(params["Bucket"])
         return {}
 
-    def versioning(self, params: Json) -> Json:
+    def get_versioning(self, params: Json) -> Json:
         """GetBucketVersioning: of a bucket that never had it."""
         self._objects.bucket(params["Bucket"])
         return {}
 
-    def tagging(self, params: Json) -> Json:
+    def get_tagging(self, params: Json) -> Json:
         """GetBucketTagging"""
-        found = self._objects.bucket(params["Bucket"]).attributes.get("tags")
-        if not found:
+        tag_set = self._objects.bucket(params["Bucket"]).attributes.get("tags")
+        if not tag_set:
             name = params["Bucket"]
             raise Refusal("NoSuchTagSet", "The TagSet does not exist", 404, BucketName=name)
-        return tags.to_set(found)
+        return tags.to_set(tag_set)
 
     def tag(self, params: Json) -> Json:
         """PutBucketTagging"""

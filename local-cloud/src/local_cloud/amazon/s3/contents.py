@@ -12,9 +12,8 @@ from botocore.model import OperationModel
 from starlette.responses import Response
 
 from local_cloud.amazon.protocols.errors import ServiceError
-from local_cloud.amazon.protocols.model import Json
-from local_cloud.amazon.s3 import checksums, conditions, described, tags, writing
-from local_cloud.amazon.s3.described import HEADERS, etag
+from local_cloud.amazon.s3 import checksums, conditions, descriptions, tags, writing
+from local_cloud.amazon.s3.descriptions import HEADERS, etag
 from local_cloud.amazon.s3.errors import (
     Refusal,
     from_store,
@@ -24,6 +23,7 @@ from local_cloud.amazon.s3.errors import (
 )
 from local_cloud.amazon.s3.operations import model
 from local_cloud.http.download import Download, Unsatisfiable, slice_of
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.errors import NoSuchObject, StoreError
 from local_cloud.store.objects import Objects
@@ -44,8 +44,8 @@ class Contents:
 
     def put(self, params: Json) -> Json:
         """PutObject"""
-        key = described.check_key(params["Key"])
-        content_type, attributes = described.settings(params)
+        key = descriptions.check_key(params["Key"])
+        content_type, attributes = descriptions.settings(params)
         sums = params["Body"].checksums
         if sums:
             attributes |= sums | {"ChecksumType": "FULL_OBJECT"}
@@ -61,7 +61,7 @@ class Contents:
 
     def copy(self, params: Json) -> Json:
         """CopyObject"""
-        bucket, key = params["Bucket"], described.check_key(params["Key"])
+        bucket, key = params["Bucket"], descriptions.check_key(params["Key"])
         source = copy_source(params["CopySource"])
         if source == (bucket, key) and not _changes(params):
             raise Refusal(
@@ -70,8 +70,8 @@ class Contents:
                 "without changing the object's metadata, storage class, website redirect location "
                 "or encryption attributes.",
             )
-        with open_source(self._objects, params) as (found, body):
-            content_type, attributes = _settings_of_copy(params, found)
+        with open_source(self._objects, params) as (stored, body):
+            content_type, attributes = _settings_of_copy(params, stored)
             if algorithm := params.get("ChecksumAlgorithm"):
                 sums = {
                     f"Checksum{algorithm}": checksums.of_file(
@@ -79,8 +79,8 @@ class Contents:
                     )
                 }
                 attributes |= sums | {"ChecksumType": "FULL_OBJECT"}
-            elif found.attributes.get("ChecksumType") == "FULL_OBJECT":
-                attributes |= described.checksums(found.attributes)
+            elif stored.attributes.get("ChecksumType") == "FULL_OBJECT":
+                attributes |= descriptions.checksums(stored.attributes)
             made = self._objects.put(
                 bucket,
                 key,
@@ -90,13 +90,13 @@ class Contents:
                 when=conditions.of_write(self._objects, params),
             )
         result = {"ETag": etag(made), "LastModified": made.created}
-        result |= described.checksums(made.attributes)
+        result |= descriptions.checksums(made.attributes)
         shown = made.attributes.get("ServerSideEncryption")
         return {"CopyObjectResult": result, "ServerSideEncryption": shown}
 
     def delete(self, params: Json) -> Json:
         """DeleteObject; that there is none is no error."""
-        self._delete(params["Bucket"], described.check_key(params["Key"]), params)
+        self._delete(params["Bucket"], descriptions.check_key(params["Key"]), params)
         return {}
 
     def delete_many(self, params: Json) -> Json:
@@ -111,7 +111,7 @@ class Contents:
             try:
                 check_version(each.get("VersionId"))
                 given = {"IfMatch": each["ETag"]} if "ETag" in each else {}
-                self._delete(bucket, described.check_key(each["Key"]), given)
+                self._delete(bucket, descriptions.check_key(each["Key"]), given)
                 deleted.append(named)
             except (ServiceError, StoreError) as problem:
                 refusal = (
@@ -124,10 +124,10 @@ class Contents:
     def _delete(self, bucket: str, key: str, params: Json) -> None:
         when = Condition()
         if "IfMatch" in params:
-            found = self._objects.get(bucket, key)
-            if params["IfMatch"].strip('"') not in ("*", etag(found).strip('"')):
+            stored = self._objects.get(bucket, key)
+            if params["IfMatch"].strip('"') not in ("*", etag(stored).strip('"')):
                 raise precondition_failed("If-Match")
-            when = Condition(generation=found.generation)
+            when = Condition(generation=stored.generation)
         with suppress(NoSuchObject):
             self._objects.delete(bucket, key, when)
 
@@ -135,12 +135,12 @@ class Contents:
 
     def get(self, params: Json) -> Response:
         """GetObject"""
-        found, file = self._objects.open(params["Bucket"], described.check_key(params["Key"]))
+        stored, file = self._objects.open(params["Bucket"], descriptions.check_key(params["Key"]))
         try:
-            if storage := _archive(found):
+            if storage := _archive(stored):
                 message = "The operation is not valid for the object's storage class"
                 raise Refusal("InvalidObjectState", message, 403, StorageClass=storage)
-            part, status, head = _read("GetObject", params, found)
+            part, status, head = _read("GetObject", params, stored)
             return Download(file, part, status=status, headers=head)
         except BaseException:
             file.close()
@@ -148,8 +148,8 @@ class Contents:
 
     def head(self, params: Json) -> Response:
         """HeadObject"""
-        found = self._objects.get(params["Bucket"], described.check_key(params["Key"]))
-        (start, stop), status, head = _read("HeadObject", params, found)
+        stored = self._objects.get(params["Bucket"], descriptions.check_key(params["Key"]))
+        (start, stop), status, head = _read("HeadObject", params, stored)
         return Response(status_code=status, headers=head | {"content-length": str(stop - start)})
 
     def attributes(self, params: Json) -> Json:
@@ -157,26 +157,26 @@ class Contents:
         wanted = set(params["ObjectAttributes"]) - {""}
         if unknown := wanted - _PARTS_OF_ATTRIBUTES:
             raise invalid(f"Invalid attribute name specified: {', '.join(sorted(unknown))}")
-        found = self._objects.get(params["Bucket"], params["Key"])
-        sizes = found.attributes.get("PartSizes")
-        sums = described.checksums(found.attributes)
+        stored = self._objects.get(params["Bucket"], params["Key"])
+        sizes = stored.attributes.get("PartSizes")
+        sums = descriptions.checksums(stored.attributes)
         result = {
-            "ETag": etag(found).strip('"'),
+            "ETag": etag(stored).strip('"'),
             # Here, and nowhere else, without the number of parts.
             "Checksum": {name: text.partition("-")[0] for name, text in sums.items()} or None,
             "ObjectParts": {"TotalPartsCount": len(sizes)} if sizes else None,
-            "StorageClass": described.storage_class(found) or "STANDARD",
-            "ObjectSize": found.size,
+            "StorageClass": descriptions.storage_class(stored) or "STANDARD",
+            "ObjectSize": stored.size,
         }
         result = {name: value for name, value in result.items() if name in wanted}
-        return result | {"LastModified": found.created}
+        return result | {"LastModified": stored.created}
 
     # Tags
 
-    def tagging(self, params: Json) -> Json:
+    def get_tagging(self, params: Json) -> Json:
         """GetObjectTagging"""
-        found = self._objects.get(params["Bucket"], params["Key"])
-        return tags.to_set(found.attributes.get("Tags", {}))
+        stored = self._objects.get(params["Bucket"], params["Key"])
+        return tags.to_set(stored.attributes.get("Tags", {}))
 
     def tag(self, params: Json) -> Json:
         """PutObjectTagging"""
@@ -205,32 +205,32 @@ def copy_source(text: str) -> tuple[str, str]:
     if not bucket or not key or bucket.startswith("arn:"):
         message = "Copy Source must mention the source bucket and key: sourcebucket/sourcekey"
         raise invalid(message, ArgumentName="x-amz-copy-source", ArgumentValue=text)
-    return bucket, described.check_key(key)
+    return bucket, descriptions.check_key(key)
 
 
 @contextmanager
 def open_source(objects: Objects, params: Json) -> Iterator[tuple[Object, Path]]:
     """Yield the source of a copy, and a file with its bytes (or a range), which is then removed."""
-    found, file = objects.open(*copy_source(params["CopySource"]))
+    stored, file = objects.open(*copy_source(params["CopySource"]))
     body = objects.upload_file()
     try:
         with file, objects.space.open(body) as target:
-            if _archive(found):
+            if _archive(stored):
                 message = "The source object of the COPY action is not in the active tier and is"
                 message += " only stored in Amazon S3 Glacier."
                 raise Refusal("ObjectNotInActiveTierError", message, 403)
-            conditions.check_source(params, found)
-            start, stop = _source_range(params.get("CopySourceRange"), found.size)
+            conditions.check_source(params, stored)
+            start, stop = _source_range(params.get("CopySourceRange"), stored.size)
             file.seek(start)
             files.append(target, file, stop - start)
-        yield found, body
+        yield stored, body
     finally:
         body.unlink(missing_ok=True)
 
 
-def _archive(found: Object) -> str | None:
+def _archive(stored: Object) -> str | None:
     """Return the archive that the object is in: it cannot be read before it has been restored."""
-    storage = described.storage_class(found)
+    storage = descriptions.storage_class(stored)
     return storage if storage in ("GLACIER", "DEEP_ARCHIVE") else None
 
 
@@ -258,18 +258,18 @@ def _changes(params: Json) -> bool:
     )
 
 
-def _settings_of_copy(params: Json, found: Object) -> tuple[str, Attributes]:
+def _settings_of_copy(params: Json, stored: Object) -> tuple[str, Attributes]:
     """Return a copy's content type and attributes: its source's, or those in the request."""
     for name in ("MetadataDirective", "TaggingDirective"):
         if params.get(name, "COPY") not in ("COPY", "REPLACE"):
             raise invalid(f"Unknown {'metadata' if name[0] == 'M' else 'tagging'} directive.")
-    content_type, attributes = described.settings(params)
+    content_type, attributes = descriptions.settings(params)
     if params.get("MetadataDirective", "COPY") == "COPY":
-        content_type = found.content_type
-        kept = {*HEADERS, "Metadata"} & found.attributes.keys() - {"WebsiteRedirectLocation"}
-        attributes |= {name: found.attributes[name] for name in kept}
+        content_type = stored.content_type
+        kept = {*HEADERS, "Metadata"} & stored.attributes.keys() - {"WebsiteRedirectLocation"}
+        attributes |= {name: stored.attributes[name] for name in kept}
     if params.get("TaggingDirective", "COPY") == "COPY":
-        attributes["Tags"] = found.attributes.get("Tags", {})
+        attributes["Tags"] = stored.attributes.get("Tags", {})
     return content_type, attributes
 
 
@@ -278,20 +278,20 @@ def _describe_write(made: Object) -> Json:
     return {
         "ETag": etag(made),
         "ServerSideEncryption": made.attributes.get("ServerSideEncryption"),
-        **described.checksums(made.attributes),
+        **descriptions.checksums(made.attributes),
     }
 
 
-def _read(name: str, params: Json, found: Object) -> tuple[tuple[int, int], int, dict[str, str]]:
+def _read(name: str, params: Json, stored: Object) -> tuple[tuple[int, int], int, dict[str, str]]:
     """Return of a read: first byte and the one behind the last, status, headers. Raises Refusal."""
-    conditions.check_read(params, found)
-    result = described.headers(found)
-    part = _part(params, found, result)
-    start, stop = part or (0, found.size)
+    conditions.check_read(params, stored)
+    result = descriptions.headers(stored)
+    part = _part(params, stored, result)
+    start, stop = part or (0, stored.size)
     if part:
-        result["ContentRange"] = f"bytes {start}-{stop - 1}/{found.size}"
-    if params.get("ChecksumMode") == "ENABLED" and (start, stop) == (0, found.size):
-        result |= described.checksums(found.attributes)
+        result["ContentRange"] = f"bytes {start}-{stop - 1}/{stored.size}"
+    if params.get("ChecksumMode") == "ENABLED" and (start, stop) == (0, stored.size):
+        result |= descriptions.checksums(stored.attributes)
     for override in (each for each in params if each.startswith("Response")):
         result[override.removeprefix("Response")] = params[override]
     operation: OperationModel = model(name)
@@ -300,25 +300,25 @@ def _read(name: str, params: Json, found: Object) -> tuple[tuple[int, int], int,
     return (start, stop), 206 if part else 200, head
 
 
-def _part(params: Json, found: Object, result: Json) -> tuple[int, int] | None:
+def _part(params: Json, stored: Object, result: Json) -> tuple[int, int] | None:
     """Return the bytes that were asked for; None for all.
 
     The number of parts is added to the result.
     """
     number = params.get("PartNumber")
     if number is None:
-        return _range(params.get("Range"), found.size)
+        return _range(params.get("Range"), stored.size)
     if "Range" in params:
         message = "Cannot specify both Range header and partNumber query parameter"
         raise Refusal("InvalidRequest", message)
-    sizes = found.attributes.get("PartSizes")
+    sizes = stored.attributes.get("PartSizes")
     if not 1 <= number <= len(sizes or [1]):
         message = "The requested partnumber is not satisfiable"
         raise Refusal("InvalidPartNumber", message, 416, PartNumberRequested=number)
-    if not found.size:
+    if not stored.size:
         return None
     if not sizes:
-        return 0, found.size
+        return 0, stored.size
     result["PartsCount"] = len(sizes)
     start = sum(sizes[: number - 1])
     return start, start + sizes[number - 1]

@@ -7,10 +7,10 @@ import binascii
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3.buckets import OWNER
-from local_cloud.amazon.s3.described import entry
+from local_cloud.amazon.s3.descriptions import entry
 from local_cloud.amazon.s3.errors import invalid
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Object
 
@@ -39,7 +39,7 @@ class Listing:
         result = self._result(params, page) | {"Marker": params.get("Marker", "")}
         if page.last and params.get("Delimiter"):
             result["NextMarker"] = page.last
-        result["Contents"] = [entry(found) | {"Owner": OWNER} for found in page.objects]
+        result["Contents"] = [entry(each) | {"Owner": OWNER} for each in page.objects]
         return _in_encoding(params, result)
 
     def second_version(self, params: Json) -> Json:
@@ -53,7 +53,7 @@ class Listing:
         if page.last:
             result["NextContinuationToken"] = base64.b64encode(page.last.encode()).decode()
         owner = {"Owner": OWNER} if params.get("FetchOwner") else {}
-        result["Contents"] = [entry(found) | owner for found in page.objects]
+        result["Contents"] = [entry(each) | owner for each in page.objects]
         return _in_encoding(params, result)
 
     def versions(self, params: Json) -> Json:
@@ -66,7 +66,7 @@ class Listing:
         if page.last:
             result |= {"NextKeyMarker": page.last, "NextVersionIdMarker": "null"}
         mark = {"VersionId": "null", "IsLatest": True, "Owner": OWNER}
-        result["Versions"] = [entry(found) | mark for found in page.objects]
+        result["Versions"] = [entry(each) | mark for each in page.objects]
         return _in_encoding(params, result)
 
     def _page(self, params: Json, after: str) -> Page:
@@ -117,7 +117,13 @@ def whole(params: Json, name: str, argument: str, *, default: int) -> int:
 
 
 _TEXTS = {
-    *("Prefix", "Delimiter", "Marker", "NextMarker", "StartAfter", "Key", "KeyMarker"),
+    "Prefix",
+    "Delimiter",
+    "Marker",
+    "NextMarker",
+    "StartAfter",
+    "Key",
+    "KeyMarker",
     "NextKeyMarker",
 }
 
@@ -134,13 +140,15 @@ def _in_encoding(params: Json, result: Json) -> Json:
 
 def url_encoded(result: Json) -> Json:
     """Return the result with each name quoted."""
-    found: Json = {}
+    encoded: Json = {}
     for name, value in result.items():
         if isinstance(value, list):
-            found[name] = [url_encoded(item) if isinstance(item, dict) else item for item in value]
+            encoded[name] = [
+                url_encoded(item) if isinstance(item, dict) else item for item in value
+            ]
         else:
-            found[name] = quote(value) if name in _TEXTS and value else value
-    return found
+            encoded[name] = quote(value) if name in _TEXTS and value else value
+    return encoded
 
 
 def _last(token: str) -> str:

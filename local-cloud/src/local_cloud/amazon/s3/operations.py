@@ -56,11 +56,11 @@ def find(
 
     ours: names that are taken where two operations ask for the same (old and new names of a call).
     """
-    found = [rule for rule in rules() if (rule.method, rule.depth) == (method, depth)]
-    found = [rule for rule in found if rule.takes(query, headers)]
-    if not found:
+    rules_left = [rule for rule in rules() if (rule.method, rule.depth) == (method, depth)]
+    rules_left = [rule for rule in rules_left if rule.takes(query, headers)]
+    if not rules_left:
         return None
-    best = max(found, key=lambda rule: (rule.weight, rule.name in ours))
+    best = max(rules_left, key=lambda rule: (rule.weight, rule.name in ours))
     return model(best.name)
 
 

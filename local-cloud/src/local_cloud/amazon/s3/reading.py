@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 from botocore.model import ListShape, OperationModel, Shape, StructureShape
 
 from local_cloud.amazon.protocols import rest_parameters
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3.errors import Refusal, invalid, invalid_xml
+from local_cloud.json_types import Json
 
 
 def parameters(
@@ -53,18 +53,18 @@ def parse(body: bytes) -> ElementTree.Element:
 
 def _structure(shape: StructureShape, element: ElementTree.Element) -> Json:
     names = {_list_name(name, member): (name, member) for name, member in shape.members.items()}
-    found: Json = {}
+    structure: Json = {}
     for child in element:
         if _tag(child) not in names:
             raise invalid_xml()
         name, member = names[_tag(child)]
         if isinstance(member, ListShape) and member.serialization.get("flattened"):
-            found.setdefault(name, []).append(_value(member.member, child))
+            structure.setdefault(name, []).append(_value(member.member, child))
         else:
-            found[name] = _value(member, child)
-    if not found.keys() >= set(shape.required_members):
+            structure[name] = _value(member, child)
+    if not structure.keys() >= set(shape.required_members):
         raise invalid_xml()
-    return found
+    return structure
 
 
 def _value(shape: Shape, element: ElementTree.Element) -> Any:

@@ -18,18 +18,18 @@ from starlette.responses import Response
 
 from local_cloud.amazon.account import ACCOUNT
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.protocols.model import Json
-from local_cloud.amazon.s3 import operations, presigned, reading, writing
+from local_cloud.amazon.s3 import operations, presigned_urls, reading, writing
 from local_cloud.amazon.s3.body import Chunks, Incoming
 from local_cloud.amazon.s3.buckets import HOME, Buckets
 from local_cloud.amazon.s3.checksums import MEMBERS
 from local_cloud.amazon.s3.contents import Contents, check_version
-from local_cloud.amazon.s3.described import SETTINGS
+from local_cloud.amazon.s3.descriptions import SETTINGS
 from local_cloud.amazon.s3.errors import Refusal, from_store, precondition_failed, render
 from local_cloud.amazon.s3.listing import Listing
 from local_cloud.amazon.s3.uploads import Uploads
 from local_cloud.disk_errors import say
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.store.errors import PreconditionFailed, StoreError
 from local_cloud.store.objects import Objects
 
@@ -54,8 +54,12 @@ _READ = {*_CONDITIONS, *_TIMES, "Range", "PartNumber", "ChecksumMode"}
 _READ |= {
     f"Response{name}"
     for name in (
-        *("CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage"),
-        *("ContentType", "Expires"),
+        "CacheControl",
+        "ContentDisposition",
+        "ContentEncoding",
+        "ContentLanguage",
+        "ContentType",
+        "Expires",
     )
 }
 _SOURCE = {"CopySource", "ExpectedSourceBucketOwner"}
@@ -82,8 +86,8 @@ def calls(objects: Objects) -> dict[str, Call]:
         "HeadBucket": Call(buckets.head, set()),
         "DeleteBucket": Call(buckets.delete, set()),
         "GetBucketLocation": Call(buckets.location, set()),
-        "GetBucketVersioning": Call(buckets.versioning, set()),
-        "GetBucketTagging": Call(buckets.tagging, set()),
+        "GetBucketVersioning": Call(buckets.get_versioning, set()),
+        "GetBucketTagging": Call(buckets.get_tagging, set()),
         "PutBucketTagging": Call(buckets.tag, {"Tagging"}),
         "DeleteBucketTagging": Call(buckets.untag, set()),
         "ListObjects": Call(listing.first_version, {*_PAGE, "Marker"}),
@@ -101,7 +105,7 @@ def calls(objects: Objects) -> dict[str, Call]:
             {*SETTINGS, *_SOURCE, *_CONDITIONS, "MetadataDirective", "TaggingDirective"},
         ),
         "GetObjectAttributes": Call(contents.attributes, {"ObjectAttributes"}),
-        "GetObjectTagging": Call(contents.tagging, set()),
+        "GetObjectTagging": Call(contents.get_tagging, set()),
         "PutObjectTagging": Call(contents.tag, {"Tagging"}),
         "DeleteObjectTagging": Call(contents.untag, set()),
         "CreateMultipartUpload": Call(uploads.create, {*SETTINGS, "ChecksumType"}),
@@ -155,7 +159,7 @@ async def _answer(
 ) -> Response:
     """Return what the operation answers. Raises what it may raise."""
     query = request.query_params
-    presigned.check(query)
+    presigned_urls.check(query)
     # Who signs an address may put headers into it.
     given = {name.lower(): query[name] for name in query if name.lower().startswith("x-amz-")}
     headers = given | dict(request.headers)

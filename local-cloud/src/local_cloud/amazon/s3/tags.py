@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3.errors import Refusal, invalid
+from local_cloud.json_types import Json
 
 Tags = dict[str, str]
 
@@ -38,8 +38,8 @@ def _check(pairs: list[tuple[str, str]], most: int, reserved: str) -> Tags:
     if len(pairs) > most:
         what = "Object" if most == 10 else "Bucket"
         raise Refusal("BadRequest", f"{what} tags cannot be greater than {most}")
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    tags = dict(pairs)
+    if len(tags) < len(pairs):
         raise _wrong("Cannot provide multiple Tags with the same key")
     for key, value in pairs:
         if not 1 <= len(key) <= 128 or not _ALLOWED.fullmatch(key):
@@ -48,7 +48,7 @@ def _check(pairs: list[tuple[str, str]], most: int, reserved: str) -> Tags:
             raise _wrong("The TagValue you have provided is invalid")
         if key.lower().startswith("aws:"):
             raise _wrong(reserved)
-    return found
+    return tags
 
 
 def _wrong(message: str) -> Refusal:

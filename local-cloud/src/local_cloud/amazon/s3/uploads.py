@@ -14,12 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from local_cloud.amazon.protocols.model import Json
-from local_cloud.amazon.s3 import checksums, conditions, described
+from local_cloud.amazon.s3 import checksums, conditions, descriptions
 from local_cloud.amazon.s3.buckets import OWNER
 from local_cloud.amazon.s3.contents import open_source
 from local_cloud.amazon.s3.errors import Refusal, invalid, invalid_xml
 from local_cloud.amazon.s3.listing import page_size, whole
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.errors import NoSuchObject
 from local_cloud.store.objects import Objects
@@ -53,9 +53,9 @@ class Uploads:
 
     def create(self, params: Json) -> Json:
         """CreateMultipartUpload"""
-        bucket, key = params["Bucket"], described.check_key(params["Key"])
+        bucket, key = params["Bucket"], descriptions.check_key(params["Key"])
         self._objects.bucket(bucket)
-        content_type, attributes = described.settings(params)
+        content_type, attributes = descriptions.settings(params)
         algorithm = params.get("ChecksumAlgorithm")
         kind = _checksum_type(algorithm, params.get("ChecksumType"))
         upload = secrets.token_hex(32)
@@ -63,8 +63,11 @@ class Uploads:
         document |= {"content_type": content_type, "attributes": attributes}
         self._records.put(_uploads(bucket), upload, document)
         return {
-            **{"Bucket": bucket, "Key": key, "UploadId": upload},
-            **{"ChecksumAlgorithm": algorithm, "ChecksumType": kind if algorithm else None},
+            "Bucket": bucket,
+            "Key": key,
+            "UploadId": upload,
+            "ChecksumAlgorithm": algorithm,
+            "ChecksumType": kind if algorithm else None,
             "ServerSideEncryption": attributes.get("ServerSideEncryption"),
         }
 
@@ -121,21 +124,28 @@ class Uploads:
         document = self._upload(params)
         size = page_size(params, "MaxParts", "max-parts")
         after = whole(params, "PartNumberMarker", "part-number-marker", default=0)
-        found = [part for part in self._all_parts(params["UploadId"]) if part["number"] > after]
-        page = found[:size]
+        parts_after = [
+            part for part in self._all_parts(params["UploadId"]) if part["number"] > after
+        ]
+        page = parts_after[:size]
         return {
             **{name: params[name] for name in ("Bucket", "Key", "UploadId")},
-            **{"PartNumberMarker": after, "MaxParts": size},
+            "PartNumberMarker": after,
+            "MaxParts": size,
             "NextPartNumberMarker": page[-1]["number"] if page else 0,
-            "IsTruncated": len(found) > size,
+            "IsTruncated": len(parts_after) > size,
             "Parts": [
                 {
-                    **{"PartNumber": part["number"], "LastModified": part["modified"]},
-                    **{"ETag": f'"{part["md5"]}"', "Size": part["size"], **part["checksums"]},
+                    "PartNumber": part["number"],
+                    "LastModified": part["modified"],
+                    "ETag": f'"{part["md5"]}"',
+                    "Size": part["size"],
+                    **part["checksums"],
                 }
                 for part in page
             ],
-            **{"Initiator": OWNER, "Owner": OWNER},
+            "Initiator": OWNER,
+            "Owner": OWNER,
             "StorageClass": document["attributes"]["StorageClass"],
             "ChecksumAlgorithm": document["algorithm"],
             "ChecksumType": document["type"] if document["algorithm"] else None,
@@ -175,19 +185,27 @@ class Uploads:
             last = (key, upload)
             uploads.append(
                 {
-                    **{"Key": key, "UploadId": upload, "Initiated": started},
-                    **{"StorageClass": document["attributes"]["StorageClass"]},
-                    **{"Owner": OWNER, "Initiator": OWNER},
+                    "Key": key,
+                    "UploadId": upload,
+                    "Initiated": started,
+                    "StorageClass": document["attributes"]["StorageClass"],
+                    "Owner": OWNER,
+                    "Initiator": OWNER,
                     "ChecksumAlgorithm": document["algorithm"],
                     "ChecksumType": document["type"] if document["algorithm"] else None,
                 }
             )
         return {
-            **{"Bucket": bucket, "Prefix": prefix, "Delimiter": delimiter or None},
-            **{"KeyMarker": marker, "UploadIdMarker": upload_marker, "MaxUploads": size},
+            "Bucket": bucket,
+            "Prefix": prefix,
+            "Delimiter": delimiter or None,
+            "KeyMarker": marker,
+            "UploadIdMarker": upload_marker,
+            "MaxUploads": size,
             "NextKeyMarker": last[0] if is_cut else None,
             "NextUploadIdMarker": last[1] if is_cut else None,
-            **{"IsTruncated": is_cut, "Uploads": uploads},
+            "IsTruncated": is_cut,
+            "Uploads": uploads,
             "CommonPrefixes": [{"Prefix": group} for group in prefixes],
         }
 
@@ -210,9 +228,9 @@ class Uploads:
         if self._records.get(_uploads(params["Bucket"]), params["UploadId"]):
             return None
         with suppress(NoSuchObject):
-            found = self._objects.get(params["Bucket"], params["Key"])
-            if found.attributes.get("UploadId") == params["UploadId"]:
-                return found
+            completed = self._objects.get(params["Bucket"], params["Key"])
+            if completed.attributes.get("UploadId") == params["UploadId"]:
+                return completed
         return None
 
     def _add(self, params: Json, body: Path, sums: dict[str, str]) -> Json:
@@ -227,8 +245,12 @@ class Uploads:
             sums = {f"Checksum{algorithm}": checksums.of_file(body, algorithm)}
         digests, identity, _ = files.digest(body)
         part = {
-            **{"number": number, "size": identity[1], "md5": digests.md5.hex()},
-            **{"checksums": sums, "modified": time.time(), "file": secrets.token_hex(16)},
+            "number": number,
+            "size": identity[1],
+            "md5": digests.md5.hex(),
+            "checksums": sums,
+            "modified": time.time(),
+            "file": secrets.token_hex(16),
         }
         kept = self._objects.upload_file(keep=part["file"])
         files.sync(body)
@@ -299,7 +321,7 @@ class Uploads:
         md5 = hashlib.md5(usedforsecurity=False)
         for part in parts:
             md5.update(bytes.fromhex(part["md5"]))
-        found: dict[str, Any] = {
+        digests: dict[str, Any] = {
             "ETag": f"{md5.hexdigest()}-{len(parts)}",
             "PartSizes": [part["size"] for part in parts],
         }
@@ -307,13 +329,13 @@ class Uploads:
             member = f"Checksum{algorithm}"
             sums = [part["checksums"][member] for part in parts]
             is_whole = document["type"] == "FULL_OBJECT"
-            found[member] = (
+            digests[member] = (
                 checksums.of_file(body, algorithm)
                 if is_whole
                 else checksums.of_parts(algorithm, sums)
             )
-            found["ChecksumType"] = document["type"]
-        return found
+            digests["ChecksumType"] = document["type"]
+        return digests
 
     def _forget(self, bucket: str, upload: str) -> None:
         """Remove the upload and its parts: first the records, so that none is without its file."""
@@ -341,8 +363,11 @@ def _parts(upload: str) -> str:
 
 def _result(made: Object) -> Json:
     return {
-        **{"Location": f"/{made.bucket}/{made.name}", "Bucket": made.bucket, "Key": made.name},
-        **{"ETag": described.etag(made), **described.checksums(made.attributes)},
+        "Location": f"/{made.bucket}/{made.name}",
+        "Bucket": made.bucket,
+        "Key": made.name,
+        "ETag": descriptions.etag(made),
+        **descriptions.checksums(made.attributes),
         "ServerSideEncryption": made.attributes.get("ServerSideEncryption"),
     }
 

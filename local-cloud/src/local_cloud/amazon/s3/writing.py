@@ -11,8 +11,8 @@ from typing import Any
 from botocore.model import ListShape, OperationModel, Shape, StructureShape
 from starlette.responses import Response
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3.errors import invalid, text
+from local_cloud.json_types import Json
 
 _SPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 # The tags of bodies; the model does not have them, for its readers do not ask.
@@ -67,16 +67,16 @@ CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 def headers(operation: OperationModel, result: Json) -> dict[str, str]:
     """Return those parts of a result that travel in headers."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, item in result.items():
         member = operation.output_shape.members[name]
         where = member.serialization
         if where.get("location") == "header" and item is not None:
-            found[where["name"].lower()] = _header(name, _text(member, item, is_header=True))
+            headers[where["name"].lower()] = _header(name, _text(member, item, is_header=True))
         elif where.get("location") == "headers":
             for key, each in item.items():
-                found[where["name"] + key] = _header(name, each)
-    return found
+                headers[where["name"] + key] = _header(name, each)
+    return headers
 
 
 def _header(name: str, value: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.protocols.json_protocol import Operation
@@ -14,9 +13,9 @@ from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.client.environment import REGION
 from local_cloud.engine.jobs.rental_records import Rentals
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "notebook-instance"
 NAME, STATUS = "NotebookInstanceName", "NotebookInstanceStatus"
 
@@ -33,12 +32,20 @@ REMOVES = {
     "DisassociateAdditionalCodeRepositories": "AdditionalCodeRepositories",
 }
 SUMMARY = (
-    *(NAME, "NotebookInstanceArn", STATUS, "Url", "InstanceType", "CreationTime"),
-    *("LastModifiedTime", "NotebookInstanceLifecycleConfigName", "DefaultCodeRepository"),
+    NAME,
+    "NotebookInstanceArn",
+    STATUS,
+    "Url",
+    "InstanceType",
+    "CreationTime",
+    "LastModifiedTime",
+    "NotebookInstanceLifecycleConfigName",
+    "DefaultCodeRepository",
     "AdditionalCodeRepositories",
 )
 FILTERS = (  # of ListNotebookInstances, those that are missing
-    *("NotebookInstanceLifecycleConfigNameContains", "DefaultCodeRepositoryContains"),
+    "NotebookInstanceLifecycleConfigNameContains",
+    "DefaultCodeRepositoryContains",
     "AdditionalCodeRepositoryEquals",
 )
 
@@ -73,7 +80,7 @@ class Notebooks:
         now = time.time()
         facts = {RENAMED.get(field, field): value for field, value in request.items()}
         tags = facts.pop("Tags", [])
-        found = {
+        notebook = {
             **DEFAULTS,
             **facts,
             "NotebookInstanceArn": _arn(name),
@@ -83,17 +90,17 @@ class Notebooks:
             "LastModifiedTime": now,
         }
         with self.records.transaction():
-            self.records.put(KIND, name, found)
-            self.tags.make(_arn(name), tags)
-            self._rent(found)
+            self.records.put(KIND, name, notebook)
+            self.tags.create(_arn(name), tags)
+            self._rent(notebook)
         return {"NotebookInstanceArn": _arn(name)}
 
     def describe(self, params: Json) -> Json:
         """DescribeNotebookInstance."""
-        found = self.records.get(KIND, params[NAME])
-        if found is None:
+        notebook = self.records.get(KIND, params[NAME])
+        if notebook is None:
             raise invalid("RecordNotFound")
-        return found
+        return notebook
 
     def list(self, params: Json) -> Json:
         """ListNotebookInstances."""
@@ -101,10 +108,10 @@ class Notebooks:
             if field in params:
                 raise not_implemented(f"ListNotebookInstances by {field}")
         items = (document for _, document in self.records.list(KIND))
-        found = listing.select(items, params, name=NAME, status=STATUS)
+        listed = listing.select(items, params, name=NAME, status=STATUS)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": STATUS}
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Ascending")
-        short = [{field: item[field] for field in SUMMARY if field in item} for item in found]
+        listed = listing.sort(listed, {"SortBy": "Name"} | params, fields, default="Ascending")
+        short = [{field: item[field] for field in SUMMARY if field in item} for item in listed]
         return listing.page(short, params, "NotebookInstances")
 
     def start(self, params: Json) -> Json:
@@ -117,13 +124,13 @@ class Notebooks:
 
     def update(self, params: Json) -> Json:
         """UpdateNotebookInstance."""
-        found = self._in(params, ("Stopped", "Failed"), "Updating")
+        notebook = self._in(params, ("Stopped", "Failed"), "Updating")
         for field, value in params.items():
             if field in REMOVES and value:
-                found.pop(REMOVES[field], None)
+                notebook.pop(REMOVES[field], None)
             elif field not in REMOVES:
-                found[RENAMED.get(field, field)] = value
-        self.records.put(KIND, params[NAME], found | {"LastModifiedTime": time.time()})
+                notebook[RENAMED.get(field, field)] = value
+        self.records.put(KIND, params[NAME], notebook | {"LastModifiedTime": time.time()})
         return {}
 
     def delete(self, params: Json) -> Json:
@@ -135,30 +142,30 @@ class Notebooks:
         return {}
 
     def _turn(self, params: Json, allowed: tuple[str, ...], way: str, *, to: str) -> Json:
-        found = self._in(params, allowed, way)
-        changed = found | {STATUS: to, "LastModifiedTime": time.time()}
+        notebook = self._in(params, allowed, way)
+        changed = notebook | {STATUS: to, "LastModifiedTime": time.time()}
         with self.records.transaction():
             self.records.put(KIND, params[NAME], changed)
             if to == "InService":
-                self._rent(found)
+                self._rent(notebook)
             else:
                 self.rentals.close(_arn(params[NAME]))
         return {}
 
-    def _rent(self, found: Json) -> None:
+    def _rent(self, notebook: Json) -> None:
         """Record that its machine costs money from now on, until it is stopped."""
-        machine = billing.of_instances("notebook instance", found[NAME], found)
-        self.rentals.open(_arn(found[NAME]), machine)
+        machine = billing.of_instances("notebook instance", notebook[NAME], notebook)
+        self.rentals.open(_arn(notebook[NAME]), machine)
 
     def _in(self, params: Json, allowed: tuple[str, ...], way: str) -> Json:
         """Return the instance, if it may go this way from where it stands."""
-        found = self.describe(params)
-        if found[STATUS] not in allowed:
+        notebook = self.describe(params)
+        if notebook[STATUS] not in allowed:
             raise invalid(
-                f"Status ({found[STATUS]}) not in ([{', '.join(allowed)}]). Unable to transition to"
-                f" ({way}) for Notebook Instance ({found['NotebookInstanceArn']})"
+                f"Status ({notebook[STATUS]}) not in ([{', '.join(allowed)}]). Unable to transition"
+                f" to ({way}) for Notebook Instance ({notebook['NotebookInstanceArn']})"
             )
-        return found
+        return notebook
 
 
 def _arn(name: str) -> str:

@@ -20,7 +20,7 @@ from local_cloud.amazon.sagemaker.pipelines.table import PipelineTable
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.amazon.sagemaker.search.search import Search
-from local_cloud.amazon.sagemaker.tracking import Tracking
+from local_cloud.amazon.sagemaker.tracking_parts import TrackingParts
 from local_cloud.amazon.sagemaker.tuning.tuning import Tuning
 from local_cloud.platform import Platform
 
@@ -44,7 +44,7 @@ class Parts:
     pipelines: Pipelines
     executions: PipelineExecutions
     autopilot: Autopilot
-    tracking: Tracking
+    tracking: TrackingParts
     search: Search
 
     @classmethod
@@ -52,7 +52,7 @@ class Parts:
         """Make them."""
         tags = Tags(platform.records)
         registry = ModelRegistry(platform.records, platform.s3, tags)
-        tracking = Tracking.of(platform.records, tags)
+        tracking = TrackingParts.of(platform.records, tags)
         training = Training(platform, tags, tracking.jobs)
         processing = Processing(platform, tags, tracking.jobs)
         models = Models(platform.records, registry, tags)
@@ -70,7 +70,7 @@ class Parts:
             "ExperimentTrialComponent": tracking.trials.all_components,
         }
         executions = PipelineExecutions(table, pipelines, kinds, objects=platform.s3)
-        platform.counts["pipeline executions"] = executions.running
+        platform.counts["pipeline executions"] = executions.count_running
         return cls(
             platform,
             tags,

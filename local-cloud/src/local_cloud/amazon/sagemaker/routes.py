@@ -158,7 +158,7 @@ def experiments(parts: Parts) -> dict[str, Operation]:
 def lineage(parts: Parts) -> dict[str, Operation]:
     """Return the operations on contexts, actions, artifacts and associations."""
     tracking, associations = parts.tracking, parts.tracking.associations
-    found: dict[str, Operation] = {
+    operations: dict[str, Operation] = {
         "AddAssociation": associations.add,
         "ListAssociations": associations.list,
         "DeleteAssociation": associations.delete,
@@ -166,11 +166,11 @@ def lineage(parts: Parts) -> dict[str, Operation]:
     }
     for entities in (tracking.contexts, tracking.actions, tracking.artifacts):
         word = entities.kind.word
-        found |= {
+        operations |= {
             f"Create{word}": entities.create,
             f"Describe{word}": entities.describe,
             f"Update{word}": entities.update,
             f"List{word}s": entities.list,
             f"Delete{word}": entities.delete,
         }
-    return found
+    return operations

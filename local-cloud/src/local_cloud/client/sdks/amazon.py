@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from local_cloud.client import revival
 from local_cloud.client.sdks.console_links import link_here
-from local_cloud.client.sdks.redaction import redacting
+from local_cloud.client.sdks.redaction import redact_errors
 from local_cloud.client.target import is_local, refuse_elsewhere
 
 # What the names of operations begin with that change nothing.
@@ -177,7 +177,7 @@ def _point_sagemaker_2(module: ModuleType) -> None:
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
-    "botocore.exceptions": redacting("BotoCoreError"),
+    "botocore.exceptions": redact_errors("BotoCoreError"),
     "boto3": _forget_session,
     "sagemaker.core.helper.session_helper": _forget_instance,
     "sagemaker.core.config.config": _validate_once,

@@ -32,8 +32,8 @@ def to_console(text: str) -> str:
     if "console." not in text or not url.netloc or os.environ.get("LESSON_TARGET") == "cloud":
         return text
     root = f"http://{url.netloc}/console/at/"
-    text = GOOGLE.sub(lambda found: root + found[1], text)
-    return AMAZON.sub(lambda found: root + found[1] + ENCODED.sub("/", f"/{found[2] or ''}"), text)
+    text = GOOGLE.sub(lambda match: root + match[1], text)
+    return AMAZON.sub(lambda match: root + match[1] + ENCODED.sub("/", f"/{match[2] or ''}"), text)
 
 
 def link_here(*names: str) -> Callable[[ModuleType], None]:
@@ -47,8 +47,8 @@ def link_here(*names: str) -> Callable[[ModuleType], None]:
 
             @functools.wraps(original)
             def link(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
-                found = _original(*args, **kwargs)
-                return to_console(found) if isinstance(found, str) else found
+                address = _original(*args, **kwargs)
+                return to_console(address) if isinstance(address, str) else address
 
             setattr(module, name, link)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from local_cloud.client import revival
 from local_cloud.client.sdks import google_clients, google_errors
-from local_cloud.client.sdks.redaction import redacting
+from local_cloud.client.sdks.redaction import redact_errors
 from local_cloud.client.target import is_local, refuse_elsewhere
 from local_cloud.errors import LocalCloudError
 
@@ -65,8 +65,8 @@ def _log_with_mlflow_3(plugin: ModuleType) -> None:
 
 def _require_no_older_mlflow(constants: ModuleType) -> None:
     # enable_autolog=True requires mlflow 2.16 for the job, whose protobuf breaks this environment.
-    found = constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH
-    constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH = found.replace("[autologging]", "")  # type: ignore[attr-defined]
+    message = constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH
+    constants.AIPLATFORM_AUTOLOG_DEPENDENCY_PATH = message.replace("[autologging]", "")  # type: ignore[attr-defined]
 
 
 def _guard_requests(module: ModuleType) -> None:
@@ -78,10 +78,10 @@ def _guard_requests(module: ModuleType) -> None:
     @functools.wraps(original)
     def request(self: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
         if is_local() and (
-            found := re.match(r"https://([a-z0-9-]+-)?aiplatform\.googleapis\.com", url)
+            match := re.match(r"https://([a-z0-9-]+-)?aiplatform\.googleapis\.com", url)
         ):
             # Endpoint.raw_predict() names this host itself, whatever init() was given.
-            url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + url[found.end() :]
+            url = os.environ["LOCAL_CLOUD_VERTEX_URL"] + url[match.end() :]
         refuse_elsewhere(url)
         body = args[0] if args else kwargs.get("data")
         is_kept = body is None or isinstance(body, (bytes, str, dict))  # a stream is read once
@@ -226,8 +226,8 @@ def _read_no_template_elsewhere(module: ModuleType) -> None:
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
-    "google.cloud.storage.exceptions": redacting("DataCorruption"),
-    "google.resumable_media.common": redacting("DataCorruption"),
+    "google.cloud.storage.exceptions": redact_errors("DataCorruption"),
+    "google.resumable_media.common": redact_errors("DataCorruption"),
     "hypertune.hypertune": _report_apart,
     "kfp.dsl.types.artifact_types": _find_buckets,
     "google.cloud.bigquery.client": _make_no_storage_client,
@@ -245,7 +245,7 @@ HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "google.auth.aio.transport.sessions": google_clients.guard_async_session,
     "google.cloud.resourcemanager_v3.services.projects.client": _point_projects,
     "google.auth": _no_account,
-    "google.auth.exceptions": redacting("GoogleAuthError"),
+    "google.auth.exceptions": redact_errors("GoogleAuthError"),
     "google.auth.credentials": google_clients.refuse_tokens,
     "google.genai._api_client": google_clients.refuse_gemini,
     "google.auth.transport.requests": _guard_requests,

@@ -22,8 +22,14 @@ from local_cloud.errors import LocalCloudError
 
 # Options about real accounts and their networks: the asynchronous transport refuses them.
 OF_ACCOUNTS = (
-    *("credentials_file", "scopes", "quota_project_id", "api_audience", "api_key"),
-    *("client_cert_source", "client_encrypted_cert_source", "universe_domain"),
+    "credentials_file",
+    "scopes",
+    "quota_project_id",
+    "api_audience",
+    "api_key",
+    "client_cert_source",
+    "client_encrypted_cert_source",
+    "universe_domain",
 )
 
 
@@ -55,8 +61,10 @@ def point_client(kind: Any) -> None:
 
 
 def _is_on_loopback(options: Any) -> bool:
-    found = options.get("api_endpoint") if isinstance(options, dict) else options
-    endpoint = found if isinstance(found, str | None) else found.api_endpoint
+    endpoint_option = options.get("api_endpoint") if isinstance(options, dict) else options
+    endpoint = (
+        endpoint_option if isinstance(endpoint_option, str | None) else endpoint_option.api_endpoint
+    )
     parts = urlsplit(endpoint if endpoint and "://" in endpoint else f"//{endpoint or ''}")
     return parts.hostname in LOOPBACK
 

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from local_cloud.client.sdks.redaction import redacting
+from local_cloud.client.sdks.redaction import redact_errors
 
 
 def map_answers(module: ModuleType) -> None:
     """Have google.api_core.exceptions read the canonical code in an answer."""
-    redacting("GoogleAPICallError")(module)
+    redact_errors("GoogleAPICallError")(module)
     # Versions before 2.21 make errors in from_http_response, later ones in the other function.
     newer = hasattr(module, "format_http_response_error")
     name = "format_http_response_error" if newer else "from_http_response"

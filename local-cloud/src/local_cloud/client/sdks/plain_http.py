@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from local_cloud.client.sdks.redaction import redacting
+from local_cloud.client.sdks.redaction import redact_errors
 from local_cloud.client.target import CLOUDS, is_local, refuse_elsewhere
 
 HERE = re.compile(
@@ -95,8 +95,8 @@ def _guard(kind: Any, name: str, read: Callable[[Any], tuple[str, Any]]) -> None
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {
-    "requests.exceptions": redacting("RequestException"),
-    "urllib3.exceptions": redacting("HTTPError"),
+    "requests.exceptions": redact_errors("RequestException"),
+    "urllib3.exceptions": redact_errors("HTTPError"),
     "requests.sessions": guard_requests,
     "httpx": guard_httpx,
     "aiohttp.client": guard_aiohttp,

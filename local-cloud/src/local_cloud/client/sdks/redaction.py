@@ -34,7 +34,7 @@ def _redact_value(value: Any) -> Any:
     return value
 
 
-def redacting(name: str) -> Callable[[ModuleType], None]:
+def redact_errors(name: str) -> Callable[[ModuleType], None]:
     """Return a hook: exceptions of this class, and of its subclasses, hold no secret."""
 
     def hook(module: ModuleType) -> None:

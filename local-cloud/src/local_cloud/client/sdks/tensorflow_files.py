@@ -20,14 +20,34 @@ GS = "gs://"
 # The operations that open files, and the functions and classes of TensorFlow's C++. Those that
 # write find their folder made: a bucket has none.
 READING = {
-    *("ReadFile", "MatchingFiles", "Restore", "RestoreSlice", "RestoreV2", "LoadDataset"),
-    *("TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset", "FixedLengthRecordDataset"),
+    "ReadFile",
+    "MatchingFiles",
+    "Restore",
+    "RestoreSlice",
+    "RestoreV2",
+    "LoadDataset",
+    "TFRecordDataset",
+    "TFRecordDatasetV2",
+    "TextLineDataset",
+    "FixedLengthRecordDataset",
     "FixedLengthRecordDatasetV2",
 }
 WRITING = {
-    *("WriteFile", "Save", "SaveSlices", "SaveV2", "MergeV2Checkpoints", "SaveDataset"),
-    *("SaveDatasetV2", "CacheDataset", "CacheDatasetV2", "SnapshotDatasetV2"),
-    *("CreateSummaryFileWriter", "WritableFile", "RecordWriter", "CopyFile", "RenameFile"),
+    "WriteFile",
+    "Save",
+    "SaveSlices",
+    "SaveV2",
+    "MergeV2Checkpoints",
+    "SaveDataset",
+    "SaveDatasetV2",
+    "CacheDataset",
+    "CacheDatasetV2",
+    "SnapshotDatasetV2",
+    "CreateSummaryFileWriter",
+    "WritableFile",
+    "RecordWriter",
+    "CopyFile",
+    "RenameFile",
     "CreateDir",
 }
 OPERATIONS = READING | WRITING
@@ -41,22 +61,22 @@ def map_calls(module: ModuleType) -> None:
         if isinstance(original, ModuleType):
             map_calls(original)
         elif isinstance(original, type):
-            original.__init__ = _mapping(name, original.__init__)  # type: ignore[misc]
+            original.__init__ = _wrap(name, original.__init__)  # type: ignore[misc]
         elif callable(original):
-            setattr(module, name, _mapping(name, original))
+            setattr(module, name, _wrap(name, original))
 
 
-def _mapping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     if hasattr(original, "__wrapped__"):
         return original
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         paths = [_map(each, name) for each in args]
-        found = original(*paths, **{key: _map(each, name) for key, each in kwargs.items()})
-        if isinstance(found, list) and any(map(_is_in_bucket, args)):
-            return [_map_back(each) for each in found]
-        return found
+        result = original(*paths, **{key: _map(each, name) for key, each in kwargs.items()})
+        if isinstance(result, list) and any(map(_is_in_bucket, args)):
+            return [_map_back(each) for each in result]
+        return result
 
     return call
 
@@ -160,13 +180,13 @@ def _local_path(uri: str, operation: str) -> str:
     return path
 
 
-def _map_back(found: Any) -> Any:
+def _map_back(path: Any) -> Any:
     """Return a path that was found in a bucket's folder as a URI."""
     root = os.environ.get("LOCAL_CLOUD_GCS", "") + "/"
-    if isinstance(found, bytes):
-        return _map_back(found.decode()).encode()
-    is_inside = isinstance(found, str) and found.startswith(root) and root != "/"
-    return GS + found.removeprefix(root) if is_inside else found
+    if isinstance(path, bytes):
+        return _map_back(path.decode()).encode()
+    is_inside = isinstance(path, str) and path.startswith(root) and root != "/"
+    return GS + path.removeprefix(root) if is_inside else path
 
 
 HOOKS: dict[str, Callable[[ModuleType], None]] = {

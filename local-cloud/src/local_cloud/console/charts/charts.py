@@ -118,13 +118,13 @@ def lines(
 
 
 def dots(
-    title: str, found: Mapping[str, tuple[Value, float]], axis: str, *, across: Scale, best: str
+    title: str, points: Mapping[str, tuple[Value, float]], axis: str, *, across: Scale, best: str
 ) -> Chart:
     """Draw a chart of single points, by what is said of each; best: the one that stands out."""
-    up = of_numbers([y for _, y in found.values()])
+    up = of_numbers([y for _, y in points.values()])
     placed = [
         Dot(*_place(across.share(x), up.share(y)), told, "best" if told == best else "other")
-        for told, (x, y) in found.items()
+        for told, (x, y) in points.items()
     ]
     placed.sort(key=lambda dot: dot.told == best)  # on top of the others
     told = f"{title}: {len(placed)} trials. {best} is the best."
@@ -161,9 +161,9 @@ def _line(
 
 
 def _places(
-    found: Sequence[float], values: Sequence[float], *, across: Scale, up: Scale
+    positions: Sequence[float], values: Sequence[float], *, across: Scale, up: Scale
 ) -> list[tuple[float, float]]:
-    return [_place(across.share(x), up.share(y)) for x, y in zip(found, values, strict=True)]
+    return [_place(across.share(x), up.share(y)) for x, y in zip(positions, values, strict=True)]
 
 
 def _pairs(placed: Points) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from local_cloud.console.records.resources import state
 from local_cloud.console.site.tables import Cell
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 WIDTH, HEIGHT, ACROSS, DOWN = 190, 52, 24, 44  # of a box, and between boxes
 REFERENCE = re.compile(r"\bSteps\.([A-Za-z0-9-]+)")
 LONGEST = 22  # letters of a name in a box
@@ -60,12 +60,12 @@ NOT_BEGUN = Cell("Not started", chip="off")
 def of_vertex(job: Json, details: Mapping[str, Json]) -> list[Task]:
     """Return the tasks of a pipeline job; details: those that have begun, by their names."""
     dag = job.get("pipelineSpec", {}).get("root", {}).get("dag", {}).get("tasks", {})
-    found = []
+    tasks = []
     for name, task in dag.items():
         needs = {*task.get("dependentTasks", []), *_producers(task.get("inputs", {}))}
         known = details.get(name, {})
         jobs = known.get("jobs") or [""]
-        found.append(
+        tasks.append(
             Task(
                 name,
                 frozenset(needs & dag.keys()),
@@ -77,7 +77,7 @@ def of_vertex(job: Json, details: Mapping[str, Json]) -> list[Task]:
                 known.get("kind", ""),
             )
         )
-    return found
+    return tasks
 
 
 def _producers(inputs: Any) -> Iterator[str]:
@@ -95,11 +95,11 @@ def _producers(inputs: Any) -> Iterator[str]:
 def of_sagemaker(definition: str, steps: Mapping[str, Json]) -> list[Task]:
     """Return the steps of an execution; steps: those that have begun, by their names."""
     declared = dict(_steps(json.loads(definition).get("Steps", []), ""))
-    found = []
+    tasks = []
     for name, (step, above) in declared.items():
         known = steps.get(name, {})
         needs = {*step.get("DependsOn", []), *REFERENCE.findall(json.dumps(step)), above}
-        found.append(
+        tasks.append(
             Task(
                 name,
                 frozenset((needs & declared.keys()) - {name}),
@@ -111,7 +111,7 @@ def of_sagemaker(definition: str, steps: Mapping[str, Json]) -> list[Task]:
                 step.get("Type", ""),
             )
         )
-    return found
+    return tasks
 
 
 def _steps(declared: Sequence[Json], above: str) -> Iterator[tuple[str, tuple[Json, str]]]:
@@ -132,7 +132,7 @@ def _levels(tasks: Sequence[Task]) -> dict[str, int]:
     for _ in tasks:  # as often as the longest chain can be
         for task in tasks:
             level[task.name] = max((level.get(each, 0) + 1 for each in task.needs), default=0)
-    return {name: min(found, len(tasks)) for name, found in level.items()}
+    return {name: min(reached, len(tasks)) for name, reached in level.items()}
 
 
 def in_order(tasks: Sequence[Task]) -> list[Task]:

@@ -55,11 +55,11 @@ def _choices(
     chosen = query.get(field, "")
     chosen = chosen if chosen in known else ""
     kept = [pair for pair in query.multi_items() if pair[0] != field]
-    found = []
+    choices = []
     for value, text in known.items():
         wanted = [*kept, (field, value)] if value else kept
-        found.append(Choice(text, f"?{urlencode(wanted)}#{part}", value == chosen))
-    return found
+        choices.append(Choice(text, f"?{urlencode(wanted)}#{part}", value == chosen))
+    return choices
 
 
 def smooth(values: Sequence[float], weight: float) -> list[float]:
@@ -69,8 +69,8 @@ def smooth(values: Sequence[float], weight: float) -> list[float]:
     draws it (the formula is in the documentation of Weights & Biases, "Smoothing", which names
     TensorBoard's as the same; read on 27 November 2026).
     """
-    found, last = list[float](), 0.0
+    smoothed, last = list[float](), 0.0
     for count, value in enumerate(values, 1):
         last = last * weight + (1 - weight) * value
-        found.append(last / (1 - weight**count))
-    return found
+        smoothed.append(last / (1 - weight**count))
+    return smoothed

@@ -22,7 +22,7 @@ class Scale:
 
 def of_numbers(values: Sequence[float], *, log: bool = False, whole: bool = False) -> Scale:
     """Return a scale for these numbers; all are above zero if log, and counts if whole."""
-    low, high = _widened(min(values), max(values), log=log)
+    low, high = _widen(min(values), max(values), log=log)
     bent = _log if log else _itself
     first, last = bent(low), bent(high)
 
@@ -57,7 +57,7 @@ def _log(value: float) -> float:
     return math.log10(value)
 
 
-def _widened(low: float, high: float, *, log: bool) -> tuple[float, float]:
+def _widen(low: float, high: float, *, log: bool) -> tuple[float, float]:
     if low < high:
         return low, high
     return (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
@@ -79,12 +79,12 @@ def _log_ticks(low: float, high: float) -> list[float]:
     """Return powers of ten, for a short axis their twofold and fivefold too, or round numbers."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for digits in ((1,), (1, 2, 5)):
-        found = [
+        values = [
             digit * 10.0**power
             for power in range(first, last + 1)
             for digit in digits
             if low * (1 - 1e-9) <= digit * 10.0**power <= high * (1 + 1e-9)
         ]
-        if len(found) >= 3:
-            return found[:: -(-len(found) // MOST_TICKS)]
+        if len(values) >= 3:
+            return values[:: -(-len(values) // MOST_TICKS)]
     return ticks(low, high)

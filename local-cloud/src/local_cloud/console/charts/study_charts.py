@@ -16,7 +16,7 @@ BEST = "best so far"
 
 def history(study: Study, metric: str) -> charts.Chart | None:
     """Draw the result of each trial, and the best so far; None before a trial has a result."""
-    results = [(float(number), trial.result or 0.0) for number, trial in _done(study)]
+    results = [(float(number), trial.result or 0.0) for number, trial in _with_result(study)]
     better = max if study.spec.maximize else min
     best: list[tuple[float, float]] = []
     for number, result in results:
@@ -26,25 +26,27 @@ def history(study: Study, metric: str) -> charts.Chart | None:
 
 def slices(study: Study, metric: str) -> list[charts.Chart]:
     """Draw the results by the values of each parameter that has two of them."""
-    found = []
+    drawn = []
     for parameter in study.spec.parameters:
         name = parameter.name
-        done = [(n, trial) for n, trial in _done(study) if name in trial.values]
+        done = [(n, trial) for n, trial in _with_result(study) if name in trial.values]
         values = [trial.values[name] for _, trial in done]
         if len(set(values)) < 2:
             continue
         points = {
-            _told(name, metric, number=n, trial=trial): _point(trial, name) for n, trial in done
+            _describe(name, metric, number=n, trial=trial): _point(trial, name) for n, trial in done
         }
         best = "".join(
-            _told(name, metric, number=n, trial=trial) for n, trial in done if trial is study.best
+            _describe(name, metric, number=n, trial=trial)
+            for n, trial in done
+            if trial is study.best
         )
         across = _scale(parameter, values)
-        found.append(charts.dots(f"{metric} by {name}", points, name, across=across, best=best))
-    return found
+        drawn.append(charts.dots(f"{metric} by {name}", points, name, across=across, best=best))
+    return drawn
 
 
-def _done(study: Study) -> list[tuple[int, TrialJob]]:
+def _with_result(study: Study) -> list[tuple[int, TrialJob]]:
     """Return the trials with a result, and their numbers."""
     return [(n, trial) for n, trial in enumerate(study.trials, 1) if trial.result is not None]
 
@@ -53,7 +55,7 @@ def _point(trial: TrialJob, name: str) -> tuple[Value, float]:
     return trial.values[name], trial.result or 0.0
 
 
-def _told(name: str, metric: str, *, number: int, trial: TrialJob) -> str:
+def _describe(name: str, metric: str, *, number: int, trial: TrialJob) -> str:
     value, result = words.number(trial.values[name]), words.number(trial.result)
     return f"Trial {number}: {name} {value}, {metric} {result}"
 
@@ -68,5 +70,5 @@ def _scale(parameter: Parameter, values: Sequence[Value]) -> Scale:
 def importance(study: Study) -> dict[str, float]:
     """Return the share of each parameter in how much the results differ; empty if unknown."""
     return parameter_importance(
-        [to_optuna(study.spec.parameters, trial.for_search()) for _, trial in _done(study)]
+        [to_optuna(study.spec.parameters, trial.for_search()) for _, trial in _with_result(study)]
     )

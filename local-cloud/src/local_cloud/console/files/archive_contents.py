@@ -1,6 +1,6 @@
 """What an archive of a bucket holds: functions that are called in a process with limits.
 
-Each returns (rows, note), or a text. Raises OverLimit, or Damaged for what is not an archive.
+Each returns (rows, note), or a text. Raises OverLimit, or DamagedFile for what is not an archive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from local_cloud.bounded.errors import Damaged, OverLimit
+from local_cloud.bounded.errors import DamagedFile, OverLimit
 from local_cloud.bounded.files import Pieces, Unpacked
 from local_cloud.console.site import words
 
@@ -33,19 +33,30 @@ ENCRYPTED = 1  # this flag of a zip file's member
 Rows = list[list[str]]
 # What bad bytes make the decoders raise; NumPy reads a header as a literal of Python.
 BROKEN = (
-    *(OSError, EOFError, ValueError, TypeError, KeyError, IndexError, RuntimeError),
-    *(SyntaxError, tokenize.TokenError, struct.error, zlib.error, lzma.LZMAError),
-    *(tarfile.TarError, zipfile.BadZipFile),
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    RuntimeError,
+    SyntaxError,
+    tokenize.TokenError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
 )
 
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Make what bad bytes raise a Damaged."""
+    """Make what bad bytes raise a DamagedFile."""
     try:
         yield
     except BROKEN as problem:
-        raise Damaged(str(problem)[:LONGEST_NAME]) from problem
+        raise DamagedFile(str(problem)[:LONGEST_NAME]) from problem
 
 
 def of_zip(path: str) -> tuple[Rows, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.bounded import files, process
-from local_cloud.bounded.errors import CannotRead, Damaged
+from local_cloud.bounded.errors import CannotRead, DamagedFile
 from local_cloud.console.files import archive_contents, picture_size
 from local_cloud.console.site import words
 
@@ -87,7 +87,7 @@ def _picture(path: Path) -> Preview:
     """Show a picture that a browser can, or say why it is not shown."""
     try:
         process.call(picture_size.check, str(path))
-    except Damaged:
+    except DamagedFile:
         return Preview(
             "none", note="Its first bytes are those of a picture, but the rest is damaged."
         )
@@ -100,7 +100,7 @@ def _archive(path: Path, reader: Callable[[str], Any]) -> Preview:
     """Show the members of an archive, read in a process with limits."""
     try:
         rows, note = process.call(reader, str(path))
-    except Damaged as problem:
+    except DamagedFile as problem:
         return Preview(
             "none", note=f"Its name is that of an archive, but it cannot be read as one: {problem}"
         )

@@ -46,26 +46,26 @@ class BillPage:
 
     def _show(self, request: Request) -> Response:
         platform = self.site.platform
-        found = self._bill(platform)
+        bill = self._bill(platform)
         return self.site.page(
             request,
             "bill.html",
-            dollars=found.dollars,
-            per_day=found.dollars_per_day,
-            running=len(found.leaks),
-            unpriced=len(found.unpriced),
+            dollars=bill.dollars,
+            per_day=bill.dollars_per_day,
+            running=len(bill.leaks),
+            unpriced=len(bill.unpriced),
             leaks=_leaks(
                 platform,
                 "leaks",
                 "Still costs money",
-                leaks=found.leaks,
+                leaks=bill.leaks,
                 empty="Nothing costs money any more.",
             ),
             queued=_leaks(
-                platform, "queued", "Will cost money when they start", leaks=found.queued, empty=""
+                platform, "queued", "Will cost money when they start", leaks=bill.queued, empty=""
             ),
-            parts=bill_groups.of(platform, found.rows, SHOWN),
-            sources=bill_groups.sources(found.rows),
+            parts=bill_groups.of(platform, bill.rows, SHOWN),
+            sources=bill_groups.sources(bill.rows),
             title_of=lambda row: bill_groups.title(platform, row.resource, row.what),
             used=bill_groups.used,
             unit_price=bill_groups.unit_price,

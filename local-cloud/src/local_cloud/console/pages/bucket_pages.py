@@ -85,8 +85,8 @@ class BucketPages:
     def _folder(
         self, request: Request, scheme: str, *, store: Objects, name: str, prefix: str, after: str
     ) -> Response:
-        found = list(islice(store.names(name, prefix, after=after, delimiter="/"), PAGE + 1))
-        page = found[:PAGE]
+        names = list(islice(store.names(name, prefix, after=after, delimiter="/"), PAGE + 1))
+        page = names[:PAGE]
         # What a reader has put or written there comes before what an SDK uploads by itself.
         listed = sorted(page, key=lambda each: each.removeprefix(prefix).startswith(OF_SDKS))
         sizes = {one.name: one for one in store.select(name, [n for n in listed if n[-1] != "/"])}
@@ -99,7 +99,7 @@ class BucketPages:
             elif each.endswith("/"):
                 link = bucket_link(scheme, name, each)
                 rows.append([Cell(each.removeprefix(prefix), link), Cell("folder"), Cell("")])
-        more = bucket_link(scheme, name, prefix, after=page[-1]) if len(found) > PAGE else ""
+        more = bucket_link(scheme, name, prefix, after=page[-1]) if len(names) > PAGE else ""
         table = Table(
             "list",
             "",
@@ -135,34 +135,34 @@ class BucketPages:
         return await in_turn(self._object_page, request)
 
     def _object_page(self, request: Request) -> Response:
-        scheme, name, found = self._object(request)
-        folder, _, short = found.name.rpartition("/")
+        scheme, name, stored = self._object(request)
+        folder, _, short = stored.name.rpartition("/")
         try:
-            preview = previews.of(found.path, found.name, found.size)
+            preview = previews.of(stored.path, stored.name, stored.size)
         except OSError as problem:
-            raise NotHere(f"{found.name} was removed in the meantime ({problem}).") from None
+            raise NotHere(f"{stored.name} was removed in the meantime ({problem}).") from None
         crumbs = [(bucket_link(scheme, name), name)]
         if folder:
             crumbs.append((bucket_link(scheme, name, f"{folder}/"), folder))
         return self.site.page(
             request,
             "object.html",
-            title=short or found.name,
-            address=f"{scheme}://{name}/{found.name}",
-            object=found,
+            title=short or stored.name,
+            address=f"{scheme}://{name}/{stored.name}",
+            object=stored,
             preview=preview,
-            content="content?" + urlencode({"scheme": scheme, "name": name, "key": found.name}),
+            content="content?" + urlencode({"scheme": scheme, "name": name, "key": stored.name}),
             crumbs=crumbs,
         )
 
     async def content(self, request: Request) -> Response:
         """Send the bytes: of a picture to be shown, of anything else to be kept as a file."""
-        _, _, found = await run_in_threadpool(self._object, request)
-        kind = "" if request.query_params.get("save") else previews.picture_type(found.path)
+        _, _, stored = await run_in_threadpool(self._object, request)
+        kind = "" if request.query_params.get("save") else previews.picture_type(stored.path)
         if kind:
-            return FileResponse(found.path, media_type=kind)
-        short = found.name.rstrip("/").rpartition("/")[2] or "file"
-        return FileResponse(found.path, media_type="application/octet-stream", filename=short)
+            return FileResponse(stored.path, media_type=kind)
+        short = stored.name.rstrip("/").rpartition("/")[2] or "file"
+        return FileResponse(stored.path, media_type="application/octet-stream", filename=short)
 
 
 def bucket_link(scheme: str, name: str, prefix: str = "", *, after: str = "") -> str:

@@ -53,8 +53,8 @@ class ComparePage:
 
     def _show(self, request: Request) -> Response:
         wanted = list(dict.fromkeys(request.query_params.getlist("job")))
-        found = [job for name in wanted if (job := jobs.find(self.platform, name))]
-        chosen = found[:MOST]
+        known_jobs = [job for name in wanted if (job := jobs.find(self.platform, name))]
+        chosen = known_jobs[:MOST]
         sent = [flags.of(one) for one in chosen]
         used = [job_metrics.flags(jobs.metrics(self.platform, one)) for one in chosen]
         facts = [
@@ -73,7 +73,7 @@ class ComparePage:
             same=[one for one in facts if not one.differs],
             charts=self._charts(chosen, looks.Look.of(request.query_params)),
             scales=looks.scales(request.query_params, "curves"),
-            left_out=len(found) - len(chosen),
+            left_out=len(known_jobs) - len(chosen),
             most=MOST,
         )
 

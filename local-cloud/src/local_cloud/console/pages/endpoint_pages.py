@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from starlette.concurrency import run_in_threadpool
@@ -18,8 +17,8 @@ from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 EMPTY = (
     "No endpoint. Episode “From a model to predictions” deploys a model to one. On the real"
     " services an endpoint costs money by the hour, even without requests: this page shows all of"
@@ -185,8 +184,8 @@ class EndpointPages:
         except (NoSuchDeployment, KeyError):
             raise NotHere(f"There is no replica {replica}: its model was undeployed.") from None
         hidden = self.platform.engine.hidden
-        found = await run_in_threadpool(logs.read_piece, path, query, ended=False, hidden=hidden)
-        return JSONResponse(found | {"ended": False})
+        piece = await run_in_threadpool(logs.read_piece, path, query, ended=False, hidden=hidden)
+        return JSONResponse(piece | {"ended": False})
 
 
 def link(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -15,8 +14,8 @@ from local_cloud.console.records import resources, tracking
 from local_cloud.console.site import words
 from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time, rows_of
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MOST_LINES = 12  # of a chart
 EMPTY = (
     "No experiment yet. Episode “Keep track” logs parameters and metrics of each run with"
@@ -45,12 +44,12 @@ class ExperimentPages:
     def all(self, request: Request) -> Response:
         """Show all experiments, and all that has curves in a TensorBoard."""
         columns = ("Name", "Runs", "Created")
-        found = (
+        contexts = (
             (name, document)
             for name, document in self.records.list("vertex-contexts")
             if document.get("schemaTitle") == "system.Experiment"
         )
-        rows = rows_of("vertex-contexts", found, self._row, columns=len(columns))
+        rows = rows_of("vertex-contexts", contexts, self._row, columns=len(columns))
         boards = []
         for name, document in self.records.list("vertex-experiments"):
             runs = sum(1 for _ in self.records.list("vertex-runs", f"{name}/"))
@@ -75,13 +74,13 @@ class ExperimentPages:
         document = self.records.get("vertex-contexts", experiment) or {}
         named = set(document.get("childContexts", []))
         store = experiment.partition("/contexts/")[0]
-        found = [
+        runs = [
             (name, one)
             for name, one in self.records.list("vertex-contexts", f"{store}/contexts/")
             if one.get("schemaTitle") == "system.ExperimentRun"
             and (name in named or experiment in one.get("parentContexts", []))
         ]
-        return sorted(found, key=lambda pair: str(pair[1].get("createTime")), reverse=True)
+        return sorted(runs, key=lambda pair: str(pair[1].get("createTime")), reverse=True)
 
     def one(self, request: Request) -> Response:
         """Show one experiment: a row for each run, a column for each parameter and metric."""
@@ -93,7 +92,7 @@ class ExperimentPages:
         board = tracking.board_of(self.records, name)
         curves_page = board and tracking.link("board", board)
         told = [
-            self._told(f"{board}/runs/{run.removeprefix(f'{name}-')}", one) for run, one in runs
+            self._values(f"{board}/runs/{run.removeprefix(f'{name}-')}", one) for run, one in runs
         ]
         senders = tracking.jobs_of_runs(self.site.platform)
         parameters = _names(told, "_params")
@@ -115,8 +114,10 @@ class ExperimentPages:
             for (run, one), metadata in zip(runs, told, strict=True)
         ]
         columns = ("Run", "State", *parameters, *metrics, *curves, "Started")
-        given, found, last = (", ".join(names) or "none" for names in (parameters, metrics, curves))
-        note = f"Parameters: {given}. Metrics: {found}."
+        given, measured, last = (
+            ", ".join(names) or "none" for names in (parameters, metrics, curves)
+        )
+        note = f"Parameters: {given}. Metrics: {measured}."
         if curves:
             note += f" Last values in TensorBoard: {last}."
         table = Table("runs", "Runs", columns, rows, "No run yet.", note)
@@ -129,7 +130,7 @@ class ExperimentPages:
             links=self._links(name, curves_page, "TensorBoard: its curves"),
         )
 
-    def _told(self, run: str, document: Json) -> Json:
+    def _values(self, run: str, document: Json) -> Json:
         """Return what a run has noted, and the last values of its curves in a TensorBoard."""
         values = tracking.last_values(self.records, run)
         return {**document.get("metadata", {}), CURVES: values}
@@ -138,8 +139,8 @@ class ExperimentPages:
         """Return page and text of the other pages about an experiment."""
         owner = tracking.owner_of(self.site.platform, name)
         kind = "Study" if owner.startswith("study") else "Job"
-        found = [(owner, f"{kind}: {words.short(name)}"), (page, text)]
-        return [(page, text) for page, text in found if page]
+        links = [(owner, f"{kind}: {words.short(name)}"), (page, text)]
+        return [(page, text) for page, text in links if page]
 
     def _context(self, board: str) -> str:
         """Return the page of the experiment whose curves are here; "" if there is none."""

@@ -36,7 +36,7 @@ class FailurePage:
 
     async def show(self, request: Request) -> Response:
         """Answer with the page."""
-        waiting = await run_in_threadpool(self.failures.waiting)
+        waiting = await run_in_threadpool(self.failures.list_waiting)
         columns = ("Failure", "Happens to", "How often")
         return self.site.page(
             request,

@@ -76,7 +76,7 @@ class JobList:
             rows=rows,
             columns=columns(kept, by, order),
             total=len(listed),
-            found=len(chosen),
+            matching=len(chosen),
             counts=Counter(job.state.value for job in listed),
             query=dict.fromkeys((*FILTERS, "sort", "order"), "") | query,
             filtered=bool(kept),
@@ -111,13 +111,13 @@ class JobList:
 
 def columns(kept: dict[str, str], by: str, order: str) -> dict[str, Column]:
     """Return a head for each column; a second click on the same one turns the order round."""
-    found = {}
+    heads = {}
     for key, name in NAMES.items():
         first = "descending" if job_rows.KEYS[key][1] else "ascending"
         other = "ascending" if order == "descending" else "descending"
         link = "?" + urlencode(kept | {"sort": key, "order": other if key == by else first})
-        found[key] = Column(name, link, order if key == by else "")
-    return found
+        heads[key] = Column(name, link, order if key == by else "")
+    return heads
 
 
 def _fits(job: Job, cloud: str, state: str) -> bool:

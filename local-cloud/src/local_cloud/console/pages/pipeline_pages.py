@@ -82,8 +82,8 @@ class PipelinePages:
 
     def _tasks(self, run: pipeline_runs.Run) -> list[graphs.Task]:
         if run.cloud == jobs.VERTEX:
-            found = self.records.list("vertex-pipeline-task", f"{run.name} ")
-            details = {task["path"]: task for _, task in found}
+            tasks = self.records.list("vertex-pipeline-task", f"{run.name} ")
+            details = {task["path"]: task for _, task in tasks}
             return graphs.of_vertex(run.document, details)
         steps = self.records.list("pipeline-step", f"{run.document['id']}/")
         known = {step["name"]: step for _, step in steps}

@@ -37,10 +37,10 @@ class ResourcePages:
         tables = []
         for kind in resources.KINDS:
             if kind.page == page:
-                found = resources.documents(self.records, kind)
+                documents = resources.documents(self.records, kind)
                 columns = ("Name", *(("State",) if kind.state_of else ()), "Created")
                 make = functools.partial(resources.row, kind)
-                rows = rows_of(kind.records, found, make, columns=len(columns))
+                rows = rows_of(kind.records, documents, make, columns=len(columns))
                 ordered = by_time(rows, len(columns) - 1)
                 tables.append(Table(kind.id, kind.title, columns, ordered, kind.empty))
         title = TITLES[page]

@@ -18,7 +18,7 @@ from local_cloud.console.site.tables import Cell, Table, by_time, rows_of
 from local_cloud.engine.spec import EngineError, NoSuchJob
 from local_cloud.engine.studies.importance import FEWEST
 from local_cloud.engine.studies.spec import Study, TrialJob
-from local_cloud.extras import missing
+from local_cloud.extras import explain_missing
 
 EMPTY = (
     "No study yet. Episode “Tuning” sends one: many jobs that try different settings, to find the"
@@ -42,8 +42,8 @@ class StudyPages:
     def all(self, request: Request) -> Response:
         """Show all studies, the newest first."""
         columns = ("Study", "State", "Service", "Trials", "Best", "Started")
-        found = ((study.id, study) for study in self.platform.studies.all())
-        rows = rows_of("study", found, lambda _, study: self._row(study), columns=len(columns))
+        studies = ((study.id, study) for study in self.platform.studies.all())
+        rows = rows_of("study", studies, lambda _, study: self._row(study), columns=len(columns))
         table = Table("studies", "", columns, by_time(rows, 5), EMPTY)
         return self.site.page(request, "listing.html", title="Tuning", tables=[table], crumbs=())
 
@@ -131,7 +131,7 @@ def _importance_table(shares: dict[str, float]) -> Table:
         if rows
         else f"It needs {FEWEST} trials with results that differ."
         if find_spec("sklearn")
-        else f"It cannot be computed {missing('automl')}."
+        else f"It cannot be computed {explain_missing('automl')}."
     )
     return Table("importance", "Importance", ("Parameter", "Share"), rows, note=note)
 

@@ -53,10 +53,10 @@ def add(dollars: Iterable[float | None]) -> float | None:
 
 def of(platform: Platform, rows: Iterable[Row], most: int) -> list[Part]:
     """Return the parts of a bill, with so many groups in all at most, the newest."""
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.owner or row.resource or row.what, []).append(row)
-    newest = sorted(found.items(), key=lambda each: each[1][-1].since, reverse=True)[:most]
+        groups.setdefault(row.owner or row.resource or row.what, []).append(row)
+    newest = sorted(groups.items(), key=lambda each: each[1][-1].since, reverse=True)[:most]
     parts: dict[str, list[Group]] = {}
     for name, together in newest:
         group = Group(
@@ -108,19 +108,19 @@ class Source:
 
 def sources(rows: Iterable[Row]) -> list[Source]:
     """Return the source of each price, once."""
-    found = {}
+    by_price = {}
     for row in rows:
         if row.unit_price is not None:
             name = row.on.rpartition(" × ")[2].partition(",")[0] if row.kind != RUN else RUN
             name = name if row.resource else row.cloud
-            found[name, row.cloud, row.unit_price] = Source(
+            by_price[name, row.cloud, row.unit_price] = Source(
                 f"{name}, {row.cloud}" if row.resource else name,
                 unit_price(row),
                 row.source,
                 row.read or "undated",
                 row.sure,
             )
-    return sorted(found.values(), key=lambda one: one.name)
+    return sorted(by_price.values(), key=lambda one: one.name)
 
 
 def unit_price(row: Row) -> str:

@@ -57,9 +57,9 @@ class Curves:
             known = self._known.pop(log, None) or _Known()
             try:
                 with open_log(log) as file:
-                    found = os.fstat(file.fileno())
-                    if known.inode != found.st_ino or known.offset > found.st_size:
-                        known = _Known(found.st_ino)
+                    facts = os.fstat(file.fileno())
+                    if known.inode != facts.st_ino or known.offset > facts.st_size:
+                        known = _Known(facts.st_ino)
                     _read_on(file, known)
             except FileNotFoundError:  # or its job has put something else in its place
                 return {}
@@ -94,10 +94,10 @@ def _read_on(file: FileIO, known: _Known) -> None:
 
 
 def _add(line: str, series: Series) -> None:
-    if not (found := EPOCH.search(line)):
+    if not (match := EPOCH.search(line)):
         return
-    epoch = float(found[1])
-    for name, text in PAIR.findall(line, found.end()):
+    epoch = float(match[1])
+    for name, text in PAIR.findall(line, match.end()):
         value = float(text)
         name = name.strip(" :=.").lower()
         if not name or not math.isfinite(value):

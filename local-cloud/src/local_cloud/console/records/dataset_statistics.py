@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from local_cloud import extras
 from local_cloud.automl.errors import BadData
 from local_cloud.bounded import process
-from local_cloud.bounded.errors import CannotRead, Damaged
+from local_cloud.bounded.errors import CannotRead, DamagedFile
 from local_cloud.bounded.limits import Limits
 from local_cloud.console.site import words
 from local_cloud.console.site.tables import Cell, Table
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.wildcards import matches
 
-Json = dict[str, Any]
 LARGEST = 16 << 20  # bytes: of larger tables a page would take seconds
 LIMITS = Limits(memory=1 << 30, seconds=20)
 LONGEST = 60  # characters of a value
@@ -49,11 +48,11 @@ def table_of(document: Json, objects: Objects) -> Table | None:
 def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str, str]:
     """Return the rows, what stands above them, and what stands there if there are none."""
     files = [file for uri in sorted(uris) for file in _files(uri, objects)]
-    found = [(file, file.stat()) for file in files]
-    if sum(facts.st_size for _, facts in found) > LARGEST:
+    with_facts = [(file, file.stat()) for file in files]
+    if sum(facts.st_size for _, facts in with_facts) > LARGEST:
         return [], "", f"The files have more than {words.size(LARGEST)}; see a training's."
     known = _statistics(
-        tuple((str(file), facts.st_mtime_ns, facts.st_ino) for file, facts in found)
+        tuple((str(file), facts.st_mtime_ns, facts.st_ino) for file, facts in with_facts)
     )
     if isinstance(known, CannotRead):
         raise known
@@ -65,25 +64,25 @@ def _rows(uris: Sequence[str], objects: Objects) -> tuple[list[list[Cell]], str,
 def _statistics(files: tuple[tuple[str, int, int], ...]) -> Json | CannotRead:
     """Return the statistics of these files as they are at a time, or why there are none."""
     try:
-        found: Json = process.call(describe, [path for path, *_ in files], limits=LIMITS)
+        statistics: Json = process.call(describe, [path for path, *_ in files], limits=LIMITS)
     except CannotRead as problem:
         return problem
-    return found
+    return statistics
 
 
 def describe(paths: list[str]) -> Json:
     """Return the statistics of CSV files: a function for a process with limits."""
-    if why := extras.missing("automl"):
-        raise Damaged(f"there are no statistics {why}")
+    if why := extras.explain_missing("automl"):
+        raise DamagedFile(f"there are no statistics {why}")
     from local_cloud.automl import columns, statistics
 
     try:
-        found = statistics.of(columns.read([Path(path) for path in paths]))
+        described = statistics.of(columns.read([Path(path) for path in paths]))
     except BadData as problem:
-        raise Damaged(str(problem)) from None
-    for about in found["columns"].values():
+        raise DamagedFile(str(problem)) from None
+    for about in described["columns"].values():
         about["top"] = [one | {"value": one["value"][:LONGEST]} for one in about["top"][:1]]
-    return found
+    return described
 
 
 def _files(uri: str, objects: Objects) -> Iterator[Path]:

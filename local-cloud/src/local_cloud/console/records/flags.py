@@ -36,18 +36,18 @@ def epochs(flags: dict[str, str]) -> int | None:
 
 def parse(words: Sequence[Any]) -> dict[str, str]:
     """Return the flags of a command: --a=1, --a 1, --a; a trial's come last, and count."""
-    found: dict[str, str] = {}
+    flags: dict[str, str] = {}
     rest = iter([*map(str, words), ""])
     word = next(rest)
     for after in rest:
         if word.startswith("--"):
             name, has_value, value = word[2:].partition("=")
             if has_value:
-                found[name] = value
+                flags[name] = value
             else:
-                found[name] = "" if after.startswith("--") else after
+                flags[name] = "" if after.startswith("--") else after
         word = after
-    return found
+    return flags
 
 
 def _command(words: Sequence[str]) -> list[str]:

@@ -38,19 +38,19 @@ class JobCurves:
         self.platform = platform
         self._logs = Curves()
 
-    def of(self, found: jobs.Shown) -> Series:
+    def of(self, shown: jobs.Shown) -> Series:
         """Return points (epoch, value) by the name of the metric, in their order."""
-        return self._of_results(found) or self._of_instance(found) or self._of_logs(found)
+        return self._of_results(shown) or self._of_instance(shown) or self._of_logs(shown)
 
-    def _of_results(self, found: jobs.Shown) -> Series:
-        seen = jobs.result(self.platform, found, HISTORY)
+    def _of_results(self, shown: jobs.Shown) -> Series:
+        seen = jobs.result(self.platform, shown, HISTORY)
         # An earlier job may have written to the same folder.
-        if seen is None or seen.updated < found.job.created:
+        if seen is None or seen.updated < shown.job.created:
             return {}
         return _of_object(seen.path, seen.name, size=seen.size, generation=seen.generation)
 
-    def _of_instance(self, found: jobs.Shown) -> Series:
-        for name, log in self.platform.engine.logs(found.job.id).items():
+    def _of_instance(self, shown: jobs.Shown) -> Series:
+        for name, log in self.platform.engine.logs(shown.job.id).items():
             # One replica writes for all.
             below = f"{log.parent.name}/{name}/{INSTANCE_MODEL}/{HISTORY}"
             with suppress(OSError), open_own(log.parent.parent, below) as file:
@@ -58,8 +58,8 @@ class JobCurves:
                     return series
         return {}
 
-    def _of_logs(self, found: jobs.Shown) -> Series:
-        for log in self.platform.engine.logs(found.job.id).values():
+    def _of_logs(self, shown: jobs.Shown) -> Series:
+        for log in self.platform.engine.logs(shown.job.id).values():
             if series := self._logs.of(log):  # one replica writes for all
                 return series
         return {}
@@ -123,7 +123,7 @@ def series_in(history: str) -> Series:
 def _number(text: object) -> float | None:
     """Return the number in a cell; None if there is no finite one."""
     try:
-        found = float(text) if isinstance(text, str) else math.nan
+        number = float(text) if isinstance(text, str) else math.nan
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from local_cloud.console.records import job_files
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 LARGEST = 1 << 20  # bytes of a metrics.json that is read
 MOST_MEMORY = 1 << 60  # bytes that a replica may say to have used
 
@@ -40,19 +40,19 @@ def flags(metrics: Json) -> dict[str, str]:
 def best_epoch(metrics: Json) -> int | None:
     """Return the epoch whose weights the program has kept; None if it does not say."""
     epochs = metrics.get("epochs")
-    found = epochs.get("best") if isinstance(epochs, dict) else None
-    return found if _is_size(found) else None
+    epoch = epochs.get("best") if isinstance(epochs, dict) else None
+    return epoch if _is_size(epoch) else None
 
 
 def memory(metrics: Json) -> dict[str, int]:
     """Return the bytes that each replica has used, by its rank as text."""
     listed = metrics.get("replicas")
-    found = {}
+    by_rank = {}
     for one in listed if isinstance(listed, list) else []:
         held = one.get("bytes") if isinstance(one, dict) else None
         if isinstance(held, dict) and all(map(_is_size, held.values())):
-            found[str(one.get("rank"))] = sum(held.values())
-    return found
+            by_rank[str(one.get("rank"))] = sum(held.values())
+    return by_rank
 
 
 def _is_size(value: Any) -> bool:

@@ -51,7 +51,7 @@ class Group:
 def group(platform: Platform, listed: Iterable[Job]) -> list[Group]:
     """Return the jobs in the order in which they come, those of a study or pipeline together."""
     tasks = _tasks_of_sagemaker(platform)
-    found: dict[tuple[str, str], list[Job]] = {}
+    groups: dict[tuple[str, str], list[Job]] = {}
     for job in listed:
         rented = job.rented
         if rented and rented.owner and rented.kind in (TRIAL, TASK):
@@ -60,38 +60,38 @@ def group(platform: Platform, listed: Iterable[Job]) -> list[Group]:
             key = (tasks[job.id], TASK)
         else:
             key = ("", job.id)
-        found.setdefault(key, []).append(job)
-    return [Group(owner, kind, together) for (owner, kind), together in found.items()]
+        groups.setdefault(key, []).append(job)
+    return [Group(owner, kind, together) for (owner, kind), together in groups.items()]
 
 
 def _tasks_of_sagemaker(platform: Platform) -> dict[str, str]:
     """Return the ARN of the execution to which a job belongs as a step, by the job's id."""
-    records, found = platform.records, {}
+    records, executions = platform.records, {}
     for name, step in records.list("pipeline-step"):
         execution = records.get("pipeline-execution", name.partition("/")[0])
         if execution and step.get("job"):
             for kind in jobs.AMAZON.values():
-                found[f"{kind.prefix}{step['job']}"] = str(execution["arn"])
-    return found
+                executions[f"{kind.prefix}{step['job']}"] = str(execution["arn"])
+    return executions
 
 
 def pipeline_of(platform: Platform, job: Job) -> tuple[str, str] | None:
     """Return title and page of the pipeline run whose task a job is; None if it is none's."""
-    (found,) = group(platform, [job])
-    runs = pipeline_runs.every(platform.records) if found.kind == TASK else ()
-    run = next((each for each in runs if each.name == found.owner), None)
+    (alone,) = group(platform, [job])
+    runs = pipeline_runs.every(platform.records) if alone.kind == TASK else ()
+    run = next((each for each in runs if each.name == alone.owner), None)
     return (run.title, pipeline_runs.link(run.name)) if run else None
 
 
-def of_group(platform: Platform, found: Group) -> Row:
+def of_group(platform: Platform, group: Group) -> Row:
     """Return the row of some jobs."""
-    parts = [of(platform, jobs.describe(platform, job)) for job in found.jobs]
-    if not found.owner:
+    parts = [of(platform, jobs.describe(platform, job)) for job in group.jobs]
+    if not group.owner:
         return parts[0]
     parts.reverse()  # as they were sent
-    if found.kind == TRIAL:
-        return _of_study(platform, found.owner, parts)
-    return _of_pipeline(platform, found.owner, parts)
+    if group.kind == TRIAL:
+        return _of_study(platform, group.owner, parts)
+    return _of_pipeline(platform, group.owner, parts)
 
 
 def of(platform: Platform, shown: jobs.Shown) -> Row:
@@ -136,8 +136,8 @@ def _of_study(platform: Platform, name: str, parts: Sequence[Row]) -> Row:
     except EngineError:
         return _together(parts, title=f"deleted study {words.short(name)}", noun="trial")
     metric = studies.metric(platform.records, study).lower()
-    found = {trial.job: trial.result for trial in study.trials}
-    parts = [_with_result(part, metric, found.get(part.job)) for part in parts]
+    results = {trial.job: trial.result for trial in study.trials}
+    parts = [_with_result(part, metric, results.get(part.job)) for part in parts]
     best = next((part for part in parts if study.best and part.job == study.best.job), None)
     return _together(
         parts,

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from local_cloud.console.records import job_metrics
 from local_cloud.console.site import words
 from local_cloud.engine.logs import job_files
 from local_cloud.engine.spec import Job, NoSuchJob, State
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import clock, readable
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Object
 
-Json = dict[str, Any]
 VERTEX, SAGEMAKER = "vertex", "sagemaker"
 
 
@@ -113,22 +112,22 @@ def find(platform: Platform, job_id: str) -> Shown | None:
         return None
 
 
-def output_folder(found: Shown) -> tuple[str, str]:
+def output_folder(shown: Shown) -> tuple[str, str]:
     """Return bucket and prefix of what a job writes; ("", "") if its request names none."""
-    if found.job.dialect.startswith(SAGEMAKER):
-        uri = found.request.get("OutputDataConfig", {}).get("S3OutputPath", "")
-        uri = uri and f"{uri.rstrip('/')}/{found.job.id}/output/"
+    if shown.job.dialect.startswith(SAGEMAKER):
+        uri = shown.request.get("OutputDataConfig", {}).get("S3OutputPath", "")
+        uri = uri and f"{uri.rstrip('/')}/{shown.job.id}/output/"
     else:
-        uri = found.request.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
+        uri = shown.request.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
         uri = uri and f"{uri.rstrip('/')}/"
     _, _, rest = uri.partition("://")
     bucket, _, prefix = rest.partition("/")
     return bucket, prefix
 
 
-def objects_of(platform: Platform, found: Shown) -> Objects:
+def objects_of(platform: Platform, shown: Shown) -> Objects:
     """Return the buckets of the job's cloud."""
-    return platform.s3 if found.job.dialect.startswith(SAGEMAKER) else platform.gs
+    return platform.s3 if shown.job.dialect.startswith(SAGEMAKER) else platform.gs
 
 
 _ROWS = re.compile(r"^replica (\d+) of (\d+), rows (.+)$")
@@ -136,16 +135,16 @@ _ALL = re.compile(r"^(\d{1,18}) rows, \d+ features")
 _HEAD = 1 << 16  # bytes of a log in which a replica says which rows it has
 
 
-def replicas(platform: Platform, found: Shown) -> list[Json]:
+def replicas(platform: Platform, shown: Shown) -> list[Json]:
     """Return each replica with its log's size, its rows, and the memory that it has used.
 
     The size is None of a log that cannot be read: its job has put something else in its place.
     Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
     the rows in its log before that.
     """
-    memory = job_metrics.memory(metrics(platform, found))
+    memory = job_metrics.memory(metrics(platform, shown))
     listed: list[Json] = []
-    for place, (name, log) in enumerate(platform.engine.logs(found.job.id).items()):
+    for place, (name, log) in enumerate(platform.engine.logs(shown.job.id).items()):
         written = job_files.stat_log(log)
         size = written.st_size if written else None
         one: Json = {"name": name, "size": size, "rows": "", "memory": None}
@@ -162,23 +161,23 @@ def replicas(platform: Platform, found: Shown) -> list[Json]:
     return listed
 
 
-def metrics(platform: Platform, found: Shown) -> Json:
+def metrics(platform: Platform, shown: Shown) -> Json:
     """Return the metrics.json that an ended job has written; {} if there is none."""
-    if found.job.state.ended and (seen := result(platform, found, "metrics.json")):
+    if shown.job.state.ended and (seen := result(platform, shown, "metrics.json")):
         return job_metrics.read(seen.path, seen.name, size=seen.size, generation=seen.generation)
     return {}
 
 
-def result(platform: Platform, found: Shown, name: str) -> Object | None:
+def result(platform: Platform, shown: Shown, name: str) -> Object | None:
     """Return the object with this file of the job's model folder; None if there is none.
 
     On SageMaker it is the archive of the model, which may hold the file.
     """
-    bucket, prefix = output_folder(found)
+    bucket, prefix = output_folder(shown)
     if not bucket:
         return None
     try:
         names = [f"{prefix}model/{name}", f"{prefix}model.tar.gz"]
-        return next(objects_of(platform, found).select(bucket, names), None)
+        return next(objects_of(platform, shown).select(bucket, names), None)
     except StoreError:  # the bucket was deleted
         return None

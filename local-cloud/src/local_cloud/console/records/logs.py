@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from local_cloud.console.site import words
 from local_cloud.engine.logs import job_files, log_timestamps
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 PIECE = 1 << 16  # bytes
 REPLACED = (
     "local cloud: this log cannot be shown, because the job has put something else in the place of"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from local_cloud.console.records import jobs, resources
 from local_cloud.console.site import words
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "Succeeded", "Failed", "Stopped")
 
 

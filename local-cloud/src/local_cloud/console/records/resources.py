@@ -13,9 +13,8 @@ from urllib.parse import urlencode
 
 from local_cloud.console.site import words
 from local_cloud.console.site.tables import Cell
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

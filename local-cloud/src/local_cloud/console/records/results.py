@@ -27,9 +27,9 @@ class Results:
 def of_job(platform: Platform, job_id: str) -> Results:
     """Return the results in the log of the first replica that says any."""
     for log in platform.engine.logs(job_id).values():
-        if (found := stat_log(log)) is None:
+        if (facts := stat_log(log)) is None:
             continue
-        results = _read(log, found.st_ino, (found.st_size, found.st_mtime_ns))
+        results = _read(log, facts.st_ino, (facts.st_size, facts.st_mtime_ns))
         if results != Results():
             return results
     return Results()

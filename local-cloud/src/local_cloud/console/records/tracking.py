@@ -7,7 +7,6 @@ The service names both by the id of the job, or of its study, if the job's reque
 from __future__ import annotations
 
 import math
-from typing import Any
 from urllib.parse import urlencode
 
 from local_cloud.console.records import jobs
@@ -15,15 +14,14 @@ from local_cloud.console.site import words
 from local_cloud.platform import Platform
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 CONTEXTS, BOARDS, RUNS = "vertex-contexts", "vertex-experiments", "vertex-runs"
 
 
-def of_job(records: Records, found: jobs.Shown) -> dict[str, str]:
+def of_job(records: Records, shown: jobs.Shown) -> dict[str, str]:
     """Return the pages of a job's experiment and TensorBoard, by what they are."""
     pages = {}
-    owner = words.short(found.study) or found.job.id
-    experiment = words.short(found.request.get("experiment", "")) or owner
+    owner = words.short(shown.study) or shown.job.id
+    experiment = words.short(shown.request.get("experiment", "")) or owner
     for name, document in records.list(CONTEXTS):
         if words.short(name) == experiment and document.get("schemaTitle") == "system.Experiment":
             pages["Experiment"] = link("experiment", name)
@@ -56,16 +54,16 @@ def owner_of(platform: Platform, name: str) -> str:
 
 def jobs_of_runs(platform: Platform) -> dict[str, str]:
     """Return the page of the job that each run of an experiment is, by the run's id."""
-    found = {}
+    pages = {}
     for job in platform.engine.jobs():
         if run := jobs.describe(platform, job).request.get("experimentRun"):
-            found[words.short(str(run))] = f"jobs/{job.id}"
-    return found
+            pages[words.short(str(run))] = f"jobs/{job.id}"
+    return pages
 
 
 def last_values(records: Records, run: str) -> dict[str, float]:
     """Return the last value of each tag of a TensorBoard's run."""
-    found = {}
+    values = {}
     for series, one in records.list("vertex-timeSeries", f"{run}/"):
         points = [
             (float(point.get("step", 0)), float(point["scalar"].get("value", 0.0)))
@@ -74,8 +72,8 @@ def last_values(records: Records, run: str) -> dict[str, float]:
         ]
         finite = [point for point in points if math.isfinite(point[1])]
         if finite:
-            found[str(one.get("displayName", ""))] = max(finite)[1]
-    return found
+            values[str(one.get("displayName", ""))] = max(finite)[1]
+    return values
 
 
 def link(page: str, name: str) -> str:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from local_cloud.console.site.requests import Refused
+from local_cloud.console.site.requests import RequestRefused
 from local_cloud.console.site.site import ROOT, NotHere, Site
 
 
@@ -84,8 +84,8 @@ class Actions:
                 once = {"ClientRequestToken": secrets.token_hex(16)} if verb.once else {}
                 await self.site.clouds.amazon(target, {field: name, **once})
             else:
-                raise Refused("This button works only for resources of Vertex AI.")
-        except Refused as problem:
+                raise RequestRefused("This button works only for resources of Vertex AI.")
+        except RequestRefused as problem:
             query["refused"] = str(problem)
             return RedirectResponse(f"../{verb.page}?{urlencode(query)}", 303)
         then = f"../{verb.then}"

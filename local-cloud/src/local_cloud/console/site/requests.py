@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message
 
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A service did not do what was asked; the message is its own."""
 
 
@@ -65,10 +65,10 @@ class Clouds:
             "client": ("127.0.0.1", 0),
         }
         await self.app(scope, receive, send)
-        found: Json = json.loads(b"".join(parts) or b"{}")
+        answer: Json = json.loads(b"".join(parts) or b"{}")
         if status >= 400:
-            raise Refused(_sentence(found))
-        return found
+            raise RequestRefused(_sentence(answer))
+        return answer
 
 
 def _sentence(answer: Json) -> str:

@@ -56,14 +56,15 @@ MENU = (
 
 # Pages of one thing, and the entry of the menu to which they belong.
 SECTIONS = {
-    **{
-        "compare": "jobs",
-        "study": "studies",
-        "pipeline": "pipelines",
-        "experiment": "experiments",
-        "board": "experiments",
-    },
-    **{"resource": "models", "endpoint": "endpoints", "bucket": "buckets", "object": "buckets"},
+    "compare": "jobs",
+    "study": "studies",
+    "pipeline": "pipelines",
+    "experiment": "experiments",
+    "board": "experiments",
+    "resource": "models",
+    "endpoint": "endpoints",
+    "bucket": "buckets",
+    "object": "buckets",
 }
 
 Handler = Callable[[Request], Awaitable[Response]]

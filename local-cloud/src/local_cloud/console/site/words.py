@@ -118,8 +118,8 @@ def pretty(document: Any) -> str:
 
 def whole(text: str, otherwise: int = 0) -> int:
     """Read the whole number of a query; return this for what is none, or far too large."""
-    found = whole_numbers.whole(text)
-    return otherwise if found is None else found
+    number = whole_numbers.whole(text)
+    return otherwise if number is None else number
 
 
 def short(name: str) -> str:

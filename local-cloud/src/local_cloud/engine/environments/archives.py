@@ -36,8 +36,18 @@ CHUNK = 1 << 20
 # What the two modules raise for a file that is none or is broken, each in its own way; of these,
 # RuntimeError is a zip file that asks for a password or has an unknown compression.
 DAMAGED = (
-    *(OSError, EOFError, ValueError, RuntimeError, LookupError, TypeError, OverflowError),
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error, OverLimit),
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    LookupError,
+    TypeError,
+    OverflowError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OverLimit,
 )
 
 
@@ -79,7 +89,7 @@ def fingerprint(archive: Path, most: int = MOST_BYTES) -> str:
     Reads the whole archive as extract() does, and writes nothing; or raises ArchiveError.
     """
     left = most
-    found: dict[str, list[object]] = {}
+    contents: dict[str, list[object]] = {}
     try:
         for member in members(archive, most):
             content = hashlib.sha256()
@@ -90,10 +100,10 @@ def fingerprint(archive: Path, most: int = MOST_BYTES) -> str:
             is_file = member.content is not None
             links = [member.symlink, str(member.hardlink)]
             # Of members of the same name the later one counts.
-            found[str(member.path)] = [is_file, member.executable, *links, content.hexdigest()]
+            contents[str(member.path)] = [is_file, member.executable, *links, content.hexdigest()]
     except DAMAGED as problem:
         raise _refusal(archive, problem) from problem
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 def _refusal(archive: Path, problem: Exception) -> ArchiveError:
@@ -162,8 +172,8 @@ def members(archive: Path, most: int) -> Iterator[Member]:
 
     most: bytes of all contents. Raises any of DAMAGED.
     """
-    found = _of_zip(archive) if archive.suffix in (".whl", ".zip") else _of_tar(archive, most)
-    for count, member in enumerate(found):
+    stored = _of_zip(archive) if archive.suffix in (".whl", ".zip") else _of_tar(archive, most)
+    for count, member in enumerate(stored):
         if count >= MOST_MEMBERS:
             raise ValueError(f"it has more than {MOST_MEMBERS} members")
         yield member

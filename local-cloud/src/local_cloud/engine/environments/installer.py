@@ -87,7 +87,7 @@ def install(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str
     installed = [f"Installed {line[2:]} for this job" for line in done if line.startswith(FRESH)]
     gets = dict(line[2:].partition(" ")[0].split("==") for line in done if line.startswith(FRESH))
     lost = {line[2:].partition("==")[0] for line in changes if line.startswith("- ")}
-    return [*installed, *_broken(environment, {name: gets[name] for name in lost})]
+    return [*installed, *_find_conflicts(environment, {name: gets[name] for name in lost})]
 
 
 def _with_wheels(environment: JobEnvironment, wish: Wish, variables: Mapping[str, str]) -> Wish:
@@ -187,7 +187,7 @@ def _describe(about: Path, description: Path) -> None:
             (description / name).symlink_to(about / name)
 
 
-def _broken(environment: JobEnvironment, replaced: Mapping[str, str]) -> Iterator[str]:
+def _find_conflicts(environment: JobEnvironment, replaced: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each package of the base that requires another version than it gets.
 
     replaced: the versions that it gets, by the packages' names.

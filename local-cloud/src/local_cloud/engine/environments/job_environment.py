@@ -167,8 +167,8 @@ class JobEnvironment:
 
     def uv_variables(self) -> dict[str, str]:
         """Return the variables with which uv finds the cache and the index of the server's user."""
-        found: dict[str, str] = json.loads((self.folder / SETTINGS).read_text(encoding="utf-8"))
-        return found
+        variables: dict[str, str] = json.loads((self.folder / SETTINGS).read_text(encoding="utf-8"))
+        return variables
 
     def list_installed(self) -> list[str]:
         """Return the files that describe what the job has installed.

@@ -20,16 +20,42 @@ from local_cloud.engine.spec import EngineError
 OF_SERVER = ("HOME", "LANG", "PATH")  # variables that uv gets while the server runs it
 VERBS = ("uninstall", "list", "freeze", "show", "check", "help")  # pip's own
 WITH_FILE = (
-    *(("-r", "--requirement"), ("-c", "--constraint"), ("-e", "--editable")),
+    ("-r", "--requirement"),
+    ("-c", "--constraint"),
+    ("-e", "--editable"),
     ("-f", "--find-links"),
 )
 # pip's options that take a value and mean nothing here; those that take none need not be known.
 WITH_VALUE = (
-    *("-i", "--index-url", "--extra-index-url", "--src", "--timeout", "--retries", "--proxy"),
-    *("--trusted-host", "--cert", "--client-cert", "--cache-dir", "--log", "--progress-bar"),
-    *("--upgrade-strategy", "--no-binary", "--only-binary", "--root-user-action", "--platform"),
-    *("--python-version", "--implementation", "--abi", "--report", "--config-settings"),
-    *("--exists-action", "--use-feature", "--use-deprecated", "--hash", "--root", "--python"),
+    "-i",
+    "--index-url",
+    "--extra-index-url",
+    "--src",
+    "--timeout",
+    "--retries",
+    "--proxy",
+    "--trusted-host",
+    "--cert",
+    "--client-cert",
+    "--cache-dir",
+    "--log",
+    "--progress-bar",
+    "--upgrade-strategy",
+    "--no-binary",
+    "--only-binary",
+    "--root-user-action",
+    "--platform",
+    "--python-version",
+    "--implementation",
+    "--abi",
+    "--report",
+    "--config-settings",
+    "--exists-action",
+    "--use-feature",
+    "--use-deprecated",
+    "--hash",
+    "--root",
+    "--python",
 )
 
 

@@ -41,10 +41,10 @@ def parse(command: Sequence[str]) -> ShellLine | None:
     if tuple(command[:2]) != ("sh", "-c") or len(command) < 3:
         return None
     line, behind = command[2], tuple(command[4:])  # the word between them is the shell's own name
-    found = LINE.fullmatch(line)
-    if not found:
+    match = LINE.fullmatch(line)
+    if not match:
         return None
-    first, program, takes_words_behind = found.groups()
+    first, program, takes_words_behind = match.groups()
     if len(command) > 3 and not takes_words_behind:
         return None
     archives = [word for word in shlex.split(first) if word.endswith(ARCHIVES)]

@@ -40,13 +40,13 @@ class UvFailed(EngineError):
 def program() -> Path:
     """Return where uv is; EngineError if it is not installed."""
     beside = Path(sys.executable).parent / "uv"
-    found = str(beside) if beside.exists() else shutil.which("uv")
-    if not found:
+    path = str(beside) if beside.exists() else shutil.which("uv")
+    if not path:
         raise EngineError(
             f"a job's packages are installed with uv, and {sys.executable} has none:"
             " run `make setup` again"
         )
-    return Path(found)
+    return Path(path)
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:

@@ -34,21 +34,21 @@ def wheel_of(archive: Path, environment: JobEnvironment, variables: Mapping[str,
     key = f"{archives.fingerprint(archive)} {environment.base.python} {environment.base.version}"
     name = hashlib.sha256(key.encode()).hexdigest()
     kept, own = environment.wheels / name, environment.folder / "wheels" / name
-    if found := _copy(own, own) or _copy(kept, own):
-        return found
+    if wheel := _copy(own, own) or _copy(kept, own):
+        return wheel
     kept.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=NEW, dir=kept.parent))
     try:
         _build(archive, new, environment=environment, variables=variables)
-        found = _copy(new, own)
+        wheel = _copy(new, own)
         with suppress(OSError):  # another job was first
             new.rename(kept)
     finally:
         trees.remove(new)
     _remove_oldest(kept.parent)
-    if not found:
+    if not wheel:
         raise uv.UvFailed(f"error: {archive.name} has no wheel")
-    return found
+    return wheel
 
 
 def _copy(source: Path, target: Path) -> Path | None:

@@ -3,7 +3,7 @@
 On the real services the replicas of a job have a network to which nobody else has access. Here,
 where the machine allows it (network_namespace.py), they share a loopback of their own. Two ports
 lead out of it: one is the server's, which takes the connections itself, and the other is a proxy
-for HTTP and HTTPS (outgoing.py). Elsewhere the replicas use the machine's loopback.
+for HTTP and HTTPS (http_proxy.py). Elsewhere the replicas use the machine's loopback.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from local_cloud.engine import system
-from local_cloud.engine.isolation import outgoing
+from local_cloud.engine.isolation import http_proxy
 from local_cloud.engine.isolation.network import LAUNCHER
 from local_cloud.engine.spec import EngineError
 
@@ -58,20 +58,20 @@ class JobNetwork:
         """door: the server's, if there is one."""
         self._door = door
         self._servers: list[asyncio.Server] = []
-        self._proxy = outgoing.Proxy()
+        self._proxy = http_proxy.Proxy()
         self.fds: tuple[int, ...] = ()  # its namespaces, in the order in which they are entered
 
     async def open(self) -> None:
         """Make the network and serve its ways out; EngineError if it cannot be made."""
         ports = [PROXY, *([self._door.port] if self._door else [])]
         try:
-            found = await asyncio.to_thread(_make, ports)
+            fds = await asyncio.to_thread(_make, ports)
         except (OSError, subprocess.SubprocessError) as problem:
             raise EngineError(
                 f"the private network of the replicas cannot be made: {problem}"
             ) from problem
-        self.fds = found[len(ports) :]
-        listeners = [socket.socket(fileno=number) for number in found[: len(ports)]]
+        self.fds = fds[len(ports) :]
+        listeners = [socket.socket(fileno=number) for number in fds[: len(ports)]]
         self._servers.append(await asyncio.start_server(self._proxy.serve, sock=listeners[0]))
         if self._door:
             self._servers.append(await self._door.admit(listeners[1]))
@@ -104,8 +104,8 @@ def _make(ports: list[int]) -> tuple[int, ...]:
             timeout=SECONDS,
             check=True,
         )
-        _, found, _, _ = socket.recv_fds(ours, 1, MOST)
-    return tuple(found)
+        _, fds, _, _ = socket.recv_fds(ours, 1, MOST)
+    return tuple(fds)
 
 
 @functools.cache

@@ -38,4 +38,4 @@ def rewrite(text: str, mounts: Mapping[str, Path]) -> str:
     longest_first = sorted(mounts, key=len, reverse=True)
     paths = "|".join(re.escape(path.rstrip("/")) for path in longest_first)
     folders = {path.rstrip("/"): str(folder) for path, folder in mounts.items()}
-    return re.sub(f"{BEFORE}({paths}){AFTER}", lambda found: folders[found[1]], text)
+    return re.sub(f"{BEFORE}({paths}){AFTER}", lambda match: folders[match[1]], text)

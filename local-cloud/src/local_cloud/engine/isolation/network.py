@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from local_cloud.engine import system
-from local_cloud.engine.isolation.outgoing import pass_on
+from local_cloud.engine.isolation.http_proxy import pass_on
 from local_cloud.engine.machine import Ports
 
 LAUNCHER = Path(__file__).parent / "inside" / "network_namespace.py"
@@ -54,7 +54,7 @@ class Network(Entered, Protocol):
         """Clean up after a replica that has ended."""
 
 
-class Shared:
+class SharedNetwork:
     """The machine's own loopback."""
 
     fds: tuple[int, ...] = ()
@@ -80,7 +80,7 @@ class Shared:
         self._ports.give_back({self.port})
 
 
-class Own:
+class OwnNetwork:
     """A network namespace."""
 
     variables: Mapping[str, str] = {}
@@ -103,8 +103,8 @@ class Own:
         """Take the sockets on which the replica reaches this machine's ports, and serve them."""
         self._theirs.close()
         async with asyncio.timeout(ENTERING):
-            found = await self._sockets(max(1, len(self._outside)))
-        for number, port in zip(found, self._outside, strict=True):
+            listeners = await self._sockets(max(1, len(self._outside)))
+        for number, port in zip(listeners, self._outside, strict=True):
             listener = socket.socket(fileno=number)
             pass_on = functools.partial(_pass_on, port)
             self._servers.append(await asyncio.start_server(pass_on, sock=listener))
@@ -125,10 +125,10 @@ class Own:
             await readable.wait()
         finally:
             loop.remove_reader(self._line)
-        message, found, _, _ = socket.recv_fds(self._line, 1, most)
+        message, fds, _, _ = socket.recv_fds(self._line, 1, most)
         if not message:
             raise ConnectionError("the replica's network is gone")
-        return list(found)
+        return list(fds)
 
     def close(self) -> None:
         """Close the line, which ends the process at its other end, and the ways out."""
@@ -185,9 +185,9 @@ def available() -> bool:
                 check=False,
             )
             theirs.close()
-            _, found, _, _ = socket.recv_fds(ours, 1, 1)
+            _, fds, _, _ = socket.recv_fds(ours, 1, 1)
         except (OSError, subprocess.SubprocessError):
             return False
-        for number in found:
+        for number in fds:
             os.close(number)
-    return done.returncode == 0 and len(found) == 1
+    return done.returncode == 0 and len(fds) == 1

@@ -94,7 +94,7 @@ class Isolation:
         of them all jobs are given.
         """
         hidden = tuple(sorted({*homes(), *map(str, private)}))
-        shown = (*needed(folder), *map(str, given))
+        shown = (*find_needed_paths(folder), *map(str, given))
         if available():
             for has_layer, has_processes in ((True, True), (True, False), (False, True)):
                 if _works(folder, hidden, has_layer=has_layer, has_processes=has_processes):
@@ -136,30 +136,35 @@ class Isolation:
 def homes() -> set[str]:
     """Return the folders in which people keep their files, keys and tokens."""
     own = [os.environ.get("HOME", "/"), pwd.getpwuid(os.getuid()).pw_dir]
-    found = {os.path.normpath(each) for each in ("/home", "/root", *own) if each.startswith("/")}
-    found |= {os.path.realpath(each) for each in found}
-    return found - {"/", "/etc", "/opt", "/usr", "/var"}
+    folders = {os.path.normpath(each) for each in ("/home", "/root", *own) if each.startswith("/")}
+    folders |= {os.path.realpath(each) for each in folders}
+    return folders - {"/", "/etc", "/opt", "/usr", "/var"}
 
 
-def needed(folder: Path) -> tuple[str, ...]:
+def find_needed_paths(folder: Path) -> tuple[str, ...]:
     """Return what all jobs use, wherever it is: this Python, its packages, uv's files.
 
     folder: of the jobs, with what they share (.bin, .wheels).
     """
     interpreter = Path(sys.executable).resolve()
     uv_cache = os.environ.get("UV_CACHE_DIR") or f"{_base_folder('CACHE', '.cache')}/uv"
-    found = [
-        *(sys.prefix, sys.base_prefix, sys.exec_prefix, str(interpreter.parents[1])),
+    paths = [
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        str(interpreter.parents[1]),
         *server_sites(),
         str(Path(local_cloud.__file__).parent),
-        *(str(folder / ".bin"), str(folder / ".wheels")),
-        *(uv_cache, f"{_base_folder('CONFIG', '.config')}/uv"),
+        str(folder / ".bin"),
+        str(folder / ".wheels"),
+        uv_cache,
+        f"{_base_folder('CONFIG', '.config')}/uv",
     ]
     if uv := shutil.which("uv"):
-        found += [uv, os.path.realpath(uv)]
+        paths += [uv, os.path.realpath(uv)]
     for variable in ("UV_CONFIG_FILE", "UV_FIND_LINKS"):
-        found += [each for each in os.environ.get(variable, "").split() if each.startswith("/")]
-    return tuple(dict.fromkeys(each for each in found if each != "/"))
+        paths += [each for each in os.environ.get(variable, "").split() if each.startswith("/")]
+    return tuple(dict.fromkeys(each for each in paths if each != "/"))
 
 
 def _base_folder(name: str, below_home: str) -> str:
@@ -185,7 +190,7 @@ def _works(folder: Path, hidden: tuple[str, ...], *, has_layer: bool, has_proces
         has_layer=has_layer,
         has_processes=has_processes,
         hidden=hidden,
-        shown=needed(folder),
+        shown=find_needed_paths(folder),
         shared={"/gcs-probe/deep": str(probe)},
     )
     write = " && : > /etc/local-cloud-probe" if has_layer else ""

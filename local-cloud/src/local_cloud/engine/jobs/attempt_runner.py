@@ -31,7 +31,7 @@ from local_cloud.engine.processes.replica import (
     start,
 )
 from local_cloud.engine.rehearsals.spot_stop import Reader
-from local_cloud.engine.spec import EngineError, Job, Kill, Outcome, Plan, Refused, State
+from local_cloud.engine.spec import EngineError, Job, JobRefused, Kill, Outcome, Plan, State
 from local_cloud.store import trees
 from local_cloud.store.errors import StoreError
 from local_cloud.store.interruption import interruptible
@@ -203,7 +203,7 @@ class AttemptRunner:
                 return
             self._limit(plan, self._decide_now)
         except (EngineError, StoreError, *NOT_WRITTEN) as problem:
-            reason = problem.reason if isinstance(problem, Refused) else "staging"
+            reason = problem.reason if isinstance(problem, JobRefused) else "staging"
             self.decide(Outcome(State.FAILED, reason, say(problem)))
 
     async def _stage_and_open_network(self, stage: Callable[[], Awaitable[Plan]]) -> Plan:

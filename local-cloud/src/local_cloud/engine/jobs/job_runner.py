@@ -41,7 +41,7 @@ INTERRUPTED = "local cloud: spot stop rehearsed at epoch {}: the replicas were s
 
 
 @dataclass(frozen=True)
-class Shared:
+class RunnerParts:
     """What the runners of all jobs share."""
 
     jobs: JobTable
@@ -60,7 +60,7 @@ class Shared:
 class JobRunner:
     """A job that has left the queue."""
 
-    def __init__(self, job: Job, context: ReplicaContext, *, shared: Shared) -> None:
+    def __init__(self, job: Job, context: ReplicaContext, *, shared: RunnerParts) -> None:
         """context: what the replicas get."""
         self._id, self._context, self._shared = job.id, context, shared
         self._attempt = self._new_attempt(job)
@@ -165,7 +165,7 @@ class JobRunner:
         while attempt.reader():
             more = await asyncio.to_thread(reader.news)
             await asyncio.sleep(0 if more else spot_stop.PERIOD)
-            epoch = self._shared.rehearsals.due(self._id, reader.epoch)
+            epoch = self._shared.rehearsals.find_due_epoch(self._id, reader.epoch)
             if epoch is None or not attempt.reader():
                 continue
             try:

@@ -34,13 +34,13 @@ class JobTable:
 
     def load(self) -> list[Job]:
         """Read the jobs that an earlier server has left, in the order in which they came."""
-        found = []
+        jobs = []
         for name, document in self._records.list(KIND):
-            with self._records.understood(KIND, name):
-                found.append(Job.of(document))
-        found.sort(key=lambda job: job.turn)
-        self._jobs = {job.id: job for job in found}
-        return found
+            with self._records.name_record_in_errors(KIND, name):
+                jobs.append(Job.of(document))
+        jobs.sort(key=lambda job: job.turn)
+        self._jobs = {job.id: job for job in jobs}
+        return jobs
 
     def __contains__(self, job_id: str) -> bool:
         """Return whether there is such a job."""

@@ -21,7 +21,7 @@ from local_cloud.engine.isolation import job_network
 from local_cloud.engine.isolation.roots import Isolation
 from local_cloud.engine.jobs import job_table, scheduler
 from local_cloud.engine.jobs.attempt_runner import check_name
-from local_cloud.engine.jobs.job_runner import JobRunner, Shared
+from local_cloud.engine.jobs.job_runner import JobRunner, RunnerParts
 from local_cloud.engine.jobs.job_table import JobTable, cut_off, with_outcome
 from local_cloud.engine.jobs.remover import Remover
 from local_cloud.engine.jobs.scheduler import Scheduler
@@ -30,7 +30,7 @@ from local_cloud.engine.processes import control_groups, reaper
 from local_cloud.engine.processes.replica import ReplicaContext, log_path
 from local_cloud.engine.rehearsals import spot_stop
 from local_cloud.engine.rehearsals.failures import Failures
-from local_cloud.engine.rental import Rented
+from local_cloud.engine.rental import RentedResource
 from local_cloud.engine.spec import Attempt, EngineError, Job, Outcome, State
 from local_cloud.engine.warm.warm_start import ForkServer
 from local_cloud.store import clock
@@ -127,7 +127,7 @@ class JobQueue:
         self._searching = asyncio.create_task(self._search_left())
         self._rehearsals = spot_stop.Rehearsals(self._records)
         self.reaper = reaper.Reaper(reaper.entries(self._run_mark))
-        self._shared = Shared(
+        self._shared = RunnerParts(
             jobs=self._jobs,
             dialects=dialects,
             failures=self.failures,
@@ -195,7 +195,13 @@ class JobQueue:
         return self._base_of(image, self._own) if image else self._own
 
     def submit(
-        self, dialect: str, job_id: str, size: int, *, gpus: int = 0, rented: Rented | None = None
+        self,
+        dialect: str,
+        job_id: str,
+        size: int,
+        *,
+        gpus: int = 0,
+        rented: RentedResource | None = None,
     ) -> Job:
         """Queue a job of `size` replicas; it is on the disk at the end. rented: for a bill."""
         check_name(job_id)
@@ -258,8 +264,8 @@ class JobQueue:
 
     def logs(self, job_id: str) -> dict[str, Path]:
         """Return the logs that are there so far, by the name of the replica, in that order."""
-        found = (self._folder / self.get(job_id).id).glob("*.log")
-        return {path.name.removesuffix(".log"): path for path in sorted(found)}
+        logs = (self._folder / self.get(job_id).id).glob("*.log")
+        return {path.name.removesuffix(".log"): path for path in sorted(logs)}
 
     def delete(self, job_id: str) -> None:
         """Forget an ended job, with its folder and its logs."""
@@ -305,7 +311,7 @@ class JobQueue:
     async def _look(self) -> None:
         """See, while jobs wait, whether those that run still hold back the others."""
         while self._open and any(job.state is State.QUEUED for job in self._jobs):
-            marks = {job: self._marks(job) for job in self._scheduler.running}
+            marks = {job: self._marks(job) for job in self._scheduler.running_jobs}
             work = await asyncio.to_thread(_work, marks)
             self._scheduler.look(time.monotonic(), work)
             self._next()
@@ -359,5 +365,6 @@ class JobQueue:
 def _work(marks: Mapping[str, Mapping[str, str]]) -> dict[str, float]:
     """Return the CPU seconds of jobs, by the marks of their processes."""
     return {
-        job: reaper.cpu_seconds(reaper.living((), reaper.entries(m))) for job, m in marks.items()
+        job: reaper.cpu_seconds(reaper.find_living((), reaper.entries(m)))
+        for job, m in marks.items()
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from local_cloud.engine.rental import Machines, Rental, Rented, Span
+from local_cloud.engine.rental import Machines, Rental, RentedResource, Span
 from local_cloud.engine.spec import Job, State
 from local_cloud.store import readable
 from local_cloud.store.records import Records
@@ -27,7 +27,7 @@ class Rentals:
         """Keep the records; nothing is kept in memory."""
         self._records = records
 
-    def open(self, rental_id: str, rented: Rented, times: int = 1) -> None:
+    def open(self, rental_id: str, rented: RentedResource, times: int = 1) -> None:
         """Note that so many are rented from now on."""
         self._put(Rental(rental_id, rented).with_count(times, time.time()))
 
@@ -49,16 +49,16 @@ class Rentals:
 
     def get(self, rental_id: str) -> Rental | None:
         """Return the rental that is open under this id, if there is one."""
-        found = self._records.get(OPEN, rental_id)
-        return Rental.of(found) if found else None
+        document = self._records.get(OPEN, rental_id)
+        return Rental.of(document) if document else None
 
     def __iter__(self) -> Iterator[Rental]:
         """Yield all rentals, those of jobs among them."""
         for kind in (CLOSED, OPEN):
-            found = self._records.list(kind)
-            yield from readable.each(kind, found, lambda _, document: Rental.of(document))
-        found = self._records.list(JOB)
-        yield from readable.each(JOB, found, lambda _, document: of_job(Job.of(document)))
+            documents = self._records.list(kind)
+            yield from readable.each(kind, documents, lambda _, document: Rental.of(document))
+        documents = self._records.list(JOB)
+        yield from readable.each(JOB, documents, lambda _, document: of_job(Job.of(document)))
 
     def _put(self, rental: Rental) -> None:
         self._records.put(OPEN, rental.id, rental.document())
@@ -77,7 +77,7 @@ def of_job(job: Job) -> Rental:
     the end: it is the last sign of life.
     """
     cloud = job.dialect.partition("-")[0]  # "sagemaker-processing" is SageMaker's
-    unknown = Rented(cloud, "job", job.id, (Machines("", job.size),))
+    unknown = RentedResource(cloud, "job", job.id, (Machines("", job.size),))
     spans = [Span(one.staged, one.ended, 1) for one in job.attempts]
     if job.ended and spans and not (spans[-1].until and _is_cut_off(job)):
         spans[-1] = spans[-1]._replace(until=job.ended)

@@ -88,7 +88,7 @@ class Scheduler:
         self._holdings: dict[str, Holding] = {}
 
     @property
-    def running(self) -> list[str]:
+    def running_jobs(self) -> list[str]:
         """Return the jobs that run."""
         return list(self._taken)
 

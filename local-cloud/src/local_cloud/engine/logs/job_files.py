@@ -184,9 +184,9 @@ def mask_bytes(content: bytes, hidden: bytes) -> bytes:
     return AWS_KEYS.sub(_stars, content) if any(sign in upper for sign in SIGNS) else content
 
 
-def _stars(found: re.Match[bytes]) -> bytes:
-    before = found[1] or found[2] or b""
-    return before + stars(len(found[0]) - len(before))
+def _stars(match: re.Match[bytes]) -> bytes:
+    before = match[1] or match[2] or b""
+    return before + stars(len(match[0]) - len(before))
 
 
 def hide(content: bytes, hidden: bytes) -> bytes:

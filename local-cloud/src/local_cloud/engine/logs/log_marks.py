@@ -50,7 +50,7 @@ class Marks:
         latest = [*self._from(self._next_line(max(0, self._size() - 3 * LONGEST)))]
         return latest[-1] if latest else None
 
-    def reaching(self, size: int) -> Iterator[Mark]:
+    def from_size(self, size: int) -> Iterator[Mark]:
         """Return the first mark whose size is at least this, and those after it."""
         return self._from(self._find(lambda mark: mark[1] >= size))
 
@@ -78,23 +78,23 @@ class Marks:
         return self._next_line(low)
 
     def _size(self) -> int:
-        found = stat_log(self.path)
-        return found.st_size if found else 0
+        facts = stat_log(self.path)
+        return facts.st_size if facts else 0
 
     def _next_line(self, place: int) -> int:
         """Return where the first line begins that begins at this byte or behind it."""
         if place == 0:
             return 0
         block = self._read(place - 1, LONGEST)
-        found = block.find(b"\n")
-        return place + found if found >= 0 else place - 1 + len(block)
+        newline = block.find(b"\n")
+        return place + newline if newline >= 0 else place - 1 + len(block)
 
     def _from(self, place: int) -> Iterator[Mark]:
         """Yield the marks from this byte on, which begins one."""
         while lines := self._read(place, BLOCK).rpartition(b"\n")[0]:
             for line in lines.split(b"\n"):
-                if found := MARK.fullmatch(line):
-                    yield float(found[1]), int(found[2])
+                if match := MARK.fullmatch(line):
+                    yield float(match[1]), int(match[2])
             place += len(lines) + 1
 
     def _read(self, place: int, most: int) -> bytes:

@@ -123,8 +123,8 @@ def _size(log: Path) -> int:
 
     Return 0 if there is none, or if its job has put something else in its place.
     """
-    found = stat_log(log)
-    return found.st_size if found else 0
+    facts = stat_log(log)
+    return facts.st_size if facts else 0
 
 
 def mark_readable(log: Path, hidden: bytes = b"", *, ended: bool) -> int:
@@ -181,18 +181,18 @@ def _hide(log: Path, text: bytes, *, start: int, end: int) -> None:
 
 def _hide_between(descriptor: int, text: bytes, *, start: int, end: int) -> bool:
     """Write over the text between two bytes without a hole; return whether it was there."""
-    instead, found = job_files.stars(len(text)), False
+    instead, was_there = job_files.stars(len(text)), False
     while end - start >= len(text):
         block = os.pread(descriptor, min(SEARCHED, end - start), start)
         if len(block) < len(text):
             break
         at = block.find(text)
         while at >= 0:
-            found = True
+            was_there = True
             os.pwrite(descriptor, instead, start + at)
             at = block.find(text, at + len(text))
         start += len(block) - len(text) + 1
-    return found
+    return was_there
 
 
 def _count_beginning(log: Path, text: bytes, end: int) -> int:
@@ -249,7 +249,7 @@ def lines(log: Path, start: int = 0, *, ended: bool = True) -> Iterator[Line]:
     if (written := stat_log(log)) is None:
         return
     latest = written.st_mtime
-    marks = Marks(log).reaching(start + 1)
+    marks = Marks(log).from_size(start + 1)
     seen, size = next(marks, (latest, ALL))
     while block := _block(log, start := _skip_hole(log, start), ended=ended):
         for raw in block:
@@ -269,7 +269,7 @@ def times(log: Path, ends: Sequence[int]) -> Iterator[float]:
     if not ends or (written := stat_log(log)) is None:
         return
     latest = written.st_mtime
-    marks = Marks(log).reaching(ends[0])
+    marks = Marks(log).from_size(ends[0])
     seen, size = next(marks, (latest, ALL))
     for end in ends:
         while size < end:
@@ -295,24 +295,24 @@ def _block(log: Path, start: int, *, ended: bool) -> list[bytes]:
 
     One that is longer than a block comes first in its block, as does one that may be a hole.
     """
-    found: list[bytes] = []
+    lines: list[bytes] = []
     size, begin = 0, _line_begin(log, start)
     with io.BufferedReader(open_log(log)) as file:
         file.seek(start)
-        while size < BLOCK and len(found) < MOST_LINES:
+        while size < BLOCK and len(lines) < MOST_LINES:
             place = start + size
-            most = _cut(begin, place) - place
+            most = _find_cut(begin, place) - place
             raw = file.readline(most)
             whole = raw.endswith(b"\n")
             if not raw or not (whole or len(raw) == most or ended):
                 break
-            if found and (len(raw) > BLOCK or not raw.strip(b"\0")):
+            if lines and (len(raw) > BLOCK or not raw.strip(b"\0")):
                 break
-            found.append(raw)
+            lines.append(raw)
             size += len(raw)
             if whole:
                 begin = start + size
-    return found
+    return lines
 
 
 def _skip_hole(log: Path, start: int) -> int:
@@ -323,7 +323,7 @@ def _skip_hole(log: Path, start: int) -> int:
     with open_log(log) as file:
         size = os.fstat(file.fileno()).st_size
         place = holes.next_data(file.fileno(), start, size)
-    if place == start or place < min(size, _cut(_line_begin(log, start), start)):
+    if place == start or place < min(size, _find_cut(_line_begin(log, start), start)):
         return start
     return place if place == size else line_start(log, place)
 
@@ -336,7 +336,7 @@ def _skip_hole_back(log: Path, end: int) -> int:
         place = holes.data_end(file.fileno(), end)
     if end - place <= LONGEST:
         return end
-    return min(end, _cut(_line_begin(log, place), place)) if place else 0
+    return min(end, _find_cut(_line_begin(log, place), place)) if place else 0
 
 
 def line_start(log: Path, place: int) -> int:
@@ -354,7 +354,7 @@ def tail(log: Path, most: int) -> int:
     return line_start(log, size - most) if size > most else 0
 
 
-def _cut(begin: int | None, place: int) -> int:
+def _find_cut(begin: int | None, place: int) -> int:
     """Return where the line with byte `place`, or its part, ends if no newline ends it.
 
     A line that begins at `begin` (None: long before) is cut after LONGEST bytes, and then where
@@ -371,9 +371,9 @@ def _line_begin(log: Path, place: int) -> int | None:
     with open_log(log) as file:
         while start > least:
             end, start = start, max(least, start - BLOCK)
-            found = os.pread(file.fileno(), end - start, start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
+            newline = os.pread(file.fileno(), end - start, start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline + 1
     return 0 if least == 0 else None
 
 
@@ -384,10 +384,10 @@ def since(log: Path, moment: float) -> int:
 
 def span(log: Path) -> tuple[float, float] | None:
     """Return when the first and the latest line of a log were written; None while it is empty."""
-    found = stat_log(log)
-    if not (found and found.st_size):
+    facts = stat_log(log)
+    if not (facts and facts.st_size):
         return None
     marks = Marks(log)
     first, last = marks.first(), marks.last()
-    latest = last[0] if last and last[1] >= found.st_size else found.st_mtime
+    latest = last[0] if last and last[1] >= facts.st_size else facts.st_mtime
     return (first[0] if first else latest), latest

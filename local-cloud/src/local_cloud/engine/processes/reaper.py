@@ -26,7 +26,7 @@ AGAIN = 0.02  # seconds between two looks
 AFTER_KILL = 5.0  # seconds; what SIGKILL has not ended by then hangs in the kernel
 
 
-def living(groups: Collection[int], marks: Collection[str]) -> set[int]:
+def find_living(groups: Collection[int], marks: Collection[str]) -> set[int]:
     """Return the processes of these groups, and those that bear all the marks.
 
     A group here is what a process started as a session's leader began: the session counts too.
@@ -55,13 +55,13 @@ def _cpu_seconds(pid: int) -> float:
 def _belongs(process: psutil.Process, groups: Collection[int], marks: set[tuple[str, ...]]) -> bool:
     pid = process.pid
     try:
-        found = os.getpgid(pid) in groups or os.getsid(pid) in groups
+        belongs = os.getpgid(pid) in groups or os.getsid(pid) in groups
         # Everybody may read the name of a control group: it comes before what may be hidden. And
         # another user may give a group of his own this name, whose processes nobody here can end.
-        found = found or bool(marks and _signs(marks) <= _group_signs(pid) and _is_ours(pid))
-        found = found or bool(marks and marks <= process.environ().items())
-        found = found or bool(marks and marks <= _namespace_marks(pid))
-        return found and _runs(process)
+        belongs = belongs or bool(marks and _signs(marks) <= _group_signs(pid) and _is_ours(pid))
+        belongs = belongs or bool(marks and marks <= process.environ().items())
+        belongs = belongs or bool(marks and marks <= _namespace_marks(pid))
+        return belongs and _runs(process)
     except (psutil.Error, OSError):  # it ended meanwhile, or is another user's
         return False
 
@@ -104,8 +104,8 @@ def _group_signs(pid: int) -> set[str]:
         return set()
     with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as file:
         names = file.read().replace("\n", "/").split("/")
-    found = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
-    return {sign for name in found for sign in name.split(".")}
+    groups = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+    return {sign for name in groups for sign in name.split(".")}
 
 
 def _namespace_marks(pid: int) -> set[tuple[str, ...]]:
@@ -123,7 +123,7 @@ def _namespace_marks(pid: int) -> set[tuple[str, ...]]:
             # proc(5): "… mount point … - type source options", blanks and line ends in octal
             kind, source, *_ = line.partition(" - ")[2].split(" ")
             if kind == "tmpfs" and source.startswith("LOCAL_CLOUD_"):
-                text = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), source)
+                text = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), source)
                 marks.update(tuple(mark.split("=", 1)) for mark in text.split("\n"))
     return marks
 
@@ -143,24 +143,24 @@ def entries(marks: Mapping[str, str]) -> list[str]:
 
 def _processes(pids: Collection[int]) -> set[psutil.Process]:
     """Return those of the processes that are still there."""
-    found = set()
+    processes = set()
     for pid in pids:
         with contextlib.suppress(psutil.Error):
-            found.add(psutil.Process(pid))
-    return found
+            processes.add(psutil.Process(pid))
+    return processes
 
 
 def _second_look(groups: Collection[int], marks: Collection[str]) -> set[int]:
-    """Find what `living` misses while a process begins its program.
+    """Find what `find_living` misses while a process begins its program.
 
     Just then it has no environment.
     """
     time.sleep(AGAIN)
-    return living(groups, marks)
+    return find_living(groups, marks)
 
 
 def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
-    """Ask the processes that `living` finds to end, wait, and kill those that still run.
+    """Ask the processes that `find_living` finds to end, wait, and kill those that still run.
 
     SIGCONT follows SIGTERM, or a stopped process would not see it. Children that appear meanwhile
     are asked too. grace: seconds between SIGTERM and SIGKILL. Returns when nothing is left, or
@@ -169,13 +169,13 @@ def end(groups: Collection[int], marks: Collection[str], grace: float) -> bool:
     """
     killing = time.monotonic() + grace
     requested: set[int] = set()
-    found = set[psutil.Process]()
+    processes = set[psutil.Process]()
     pause = 0.002
     while left := (
-        living(groups, marks) | {one.pid for one in found if _runs(one)}
+        find_living(groups, marks) | {one.pid for one in processes if _runs(one)}
         or _second_look(groups, marks)
     ):
-        found |= _processes(left)
+        processes |= _processes(left)
         now = time.monotonic()
         if now > killing + AFTER_KILL:
             return False

@@ -34,8 +34,11 @@ OURS = "local cloud: "  # so begin the lines that are not the program's
 # Which of the processor's instructions PyTorch and the libraries of linear algebra use, and with
 # them how sums are rounded: the server's own setting holds for jobs too (tests/within.py).
 INSTRUCTIONS = (
-    *("ATEN_CPU_CAPABILITY", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA"),
-    *("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE"),
+    "ATEN_CPU_CAPABILITY",
+    "MKL_CBWR",
+    "ONEDNN_MAX_CPU_ISA",
+    "NPY_DISABLE_CPU_FEATURES",
+    "OPENBLAS_CORETYPE",
 )
 
 

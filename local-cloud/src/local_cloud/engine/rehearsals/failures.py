@@ -17,7 +17,7 @@ from local_cloud.client.failures import (
     WRONG_METRIC,
 )
 from local_cloud.engine.serving.spec import ServingPlan
-from local_cloud.engine.spec import EngineError, Job, Kill, Plan, Refused
+from local_cloud.engine.spec import EngineError, Job, JobRefused, Kill, Plan
 from local_cloud.store.records import Records
 
 WAITING = "rehearsed-failure"  # those that nothing has met yet
@@ -83,7 +83,8 @@ class FailureDialect(Protocol):
     def problem(self, failure: str, job_id: str) -> Exception | None:
         """Return how a job fails before it runs; None: it runs.
 
-        Refused: it is taken, and fails when it starts. Another exception: its request is refused.
+        JobRefused: it is taken, and fails when it starts. Another exception: the request is
+        refused.
         """
 
 
@@ -105,7 +106,7 @@ class Failures:
     def submit(self, kind: str, dialect: str, key: str) -> None:
         """Let what is submitted meet a failure, if one waits for it; raises the cloud's refusal."""
         cloud = self._dialects.get(dialect)
-        waiting = [one for one in self.waiting() if FAILURES[one.failure].meets == kind]
+        waiting = [one for one in self.list_waiting() if FAILURES[one.failure].meets == kind]
         if not cloud or not waiting:
             return
         name, among = cloud.candidates(kind, key)
@@ -113,7 +114,7 @@ class Failures:
         if met is None:
             return
         problem = cloud.problem(met.failure, key) if kind == JOB else None
-        if problem and not isinstance(problem, Refused):
+        if problem and not isinstance(problem, JobRefused):
             # The transaction is rolled back, and the failure is used up all the same.
             self._records.at_end(lambda: self.meet((met.failure,), name))
             raise problem
@@ -122,7 +123,7 @@ class Failures:
     def stage_job(self, job: Job, stage: Callable[[], Plan]) -> Plan:
         """Return the plan of an attempt; the first one has the failure that the job has met.
 
-        Raises Refused if the job fails before it runs.
+        Raises JobRefused if the job fails before it runs.
         """
         met = self.of(job.id)
         if met is None or len(job.attempts) > 1:
@@ -156,15 +157,15 @@ class Failures:
         """Have it met by what comes next."""
         self._records.put(WAITING, f"{time.time_ns():020}", asdict(wanted))
 
-    def waiting(self) -> list[Rehearsed]:
+    def list_waiting(self) -> list[Rehearsed]:
         """Return what nothing has met yet, the oldest first."""
         return [Rehearsed(**document) for _, document in self._records.list(WAITING)]
 
     def clear(self) -> bool:
         """Take all of them back; whether there were any."""
-        found = bool(self.waiting())
+        had_some = bool(self.list_waiting())
         self._records.clear(WAITING)
-        return found
+        return had_some
 
     def meet(self, among: Collection[str], name: str, key: str = "") -> Rehearsed | None:
         """Return which failure of these something of this name meets now, if any.
@@ -185,8 +186,8 @@ class Failures:
 
     def of(self, key: str) -> Rehearsed | None:
         """Return the failure that this job, study or deployment has met; None: it has not."""
-        found = self._records.get(MET, key)
-        return Rehearsed(**found) if found else None
+        document = self._records.get(MET, key)
+        return Rehearsed(**document) if document else None
 
     def is_met(self, failure: str, key: str) -> bool:
         """Return whether this job, study or deployment has met this failure."""

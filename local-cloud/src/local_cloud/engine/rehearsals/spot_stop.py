@@ -34,8 +34,8 @@ class Rehearsals:
     def __init__(self, records: Records) -> None:
         """Take up what an earlier server has left, unless its job had begun to use it."""
         self._records = records
-        found = records.get(KIND, NAME)
-        self.wanted = Rehearsal(tuple(found["epochs"]), found["job"]) if found else None
+        document = records.get(KIND, NAME)
+        self.wanted = Rehearsal(tuple(document["epochs"]), document["job"]) if document else None
         if self.wanted and self.wanted.job:
             self.forget(self.wanted.job)
 
@@ -47,7 +47,7 @@ class Rehearsals:
             self._records.delete(KIND, NAME)
         self.wanted = wanted if wanted.epochs else None
 
-    def due(self, job_id: str, epoch: int) -> int | None:
+    def find_due_epoch(self, job_id: str, epoch: int) -> int | None:
         """Return the epoch at which this job, which has got to `epoch`, is to be interrupted."""
         wanted = self.wanted
         if not wanted or wanted.job not in ("", job_id) or epoch < wanted.epochs[0]:
@@ -97,6 +97,6 @@ class Reader:
         self._place += len(block)
         lines, end, rest = (self._rest + block).rpartition(b"\n")
         self._rest = rest[-BLOCK:]
-        if b"epoch" in lines and (found := EPOCH.findall(lines + end)):
-            self.epoch = max(self.epoch, *map(int, found))
+        if b"epoch" in lines and (epochs := EPOCH.findall(lines + end)):
+            self.epoch = max(self.epoch, *map(int, epochs))
         return len(block) == BLOCK

@@ -68,7 +68,7 @@ class ServedReplica:
             made = self._plan.replica(self.name, self._network.port)
             self._started = start(made, self._plan.notes, self._context, network=self._network)
             self._guard.add(self._started.process.pid, self._plan.grace)
-            system.when_ended(self._started.process, self._left)
+            system.when_ended(self._started.process, self._note_exit)
             checking = asyncio.create_task(self._check(changed))
             await self._ended.wait()
             checking.cancel()
@@ -81,7 +81,7 @@ class ServedReplica:
             stamping.cancel()
             await log_timestamps.finish([log], self._context.hidden)
 
-    def _left(self, code: int) -> None:
+    def _note_exit(self, code: int) -> None:
         self.code = code
         self._ended.set()
 

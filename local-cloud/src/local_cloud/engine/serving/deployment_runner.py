@@ -102,7 +102,7 @@ class DeploymentRunner:
         try:
             response = await self._send_to_any(request, deadline)
             status = response.status
-            return self._masked(response)
+            return self._mask(response)
         except Moved:
             status = 0  # it counts where it goes
             raise
@@ -113,7 +113,7 @@ class DeploymentRunner:
                 self._count(status, now - begun)
                 self.requests.write(time.time(), now - begun, status=status, path=request.path)
 
-    def _masked(self, response: HttpResponse) -> HttpResponse:
+    def _mask(self, response: HttpResponse) -> HttpResponse:
         """Return a response in which nobody reads the secret: a model may answer with anything."""
         hidden = self._context.hidden
         is_error = response.status >= 400 and len(response.body) <= LONGEST_ERROR

@@ -31,7 +31,7 @@ from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.jobs.rental_records import Rentals
 from local_cloud.engine.logs import log_timestamps
 from local_cloud.engine.processes.replica import ReplicaContext
-from local_cloud.engine.rental import Machines, Rented
+from local_cloud.engine.rental import Machines, RentedResource
 from local_cloud.engine.serving.deployment_runner import DeploymentRunner, Moved
 from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.serving.spec import (
@@ -73,10 +73,10 @@ class Deployments:
         """Run what is on record; the engine has been started."""
         self._dialects = dialects
         for name, document in self._records.list(TRAFFIC):
-            with self._records.understood(TRAFFIC, name):
+            with self._records.name_record_in_errors(TRAFFIC, name):
                 self._traffic[name] = document["weights"]
         for name, document in self._records.list(KIND):
-            with self._records.understood(KIND, name):
+            with self._records.name_record_in_errors(KIND, name):
                 self._deployments[name] = Deployment.of(document)
         self._remove_leftovers()
         left = [log for name in self._deployments for log in self.logs(name).values()]
@@ -110,7 +110,7 @@ class Deployments:
         *,
         minimum: int = 1,
         maximum: int = 1,
-        rented: Rented | None = None,
+        rented: RentedResource | None = None,
     ) -> Deployment:
         """Record a deployment and start its replicas; it gets no traffic yet.
 
@@ -132,7 +132,7 @@ class Deployments:
             self._deployments[made.id] = made
             self._run(made)
 
-        unknown = Rented(dialect, "deployment", endpoint, (Machines(""),))
+        unknown = RentedResource(dialect, "deployment", endpoint, (Machines(""),))
         with self._records.transaction():
             self._engine.failures.submit(DEPLOYMENT, dialect, made.id)
             self._records.put(KIND, made.id, made.document())
@@ -204,7 +204,7 @@ class Deployments:
         await asyncio.to_thread(trees.remove, self._folder / deployment_id)
         self._ending.discard(deployment_id)
 
-    def ending(self, deployment_id: str) -> bool:
+    def is_ending(self, deployment_id: str) -> bool:
         """Return whether a deployment that was removed still has replicas, or a folder."""
         return deployment_id in self._ending
 
@@ -270,8 +270,8 @@ class Deployments:
 
     def logs(self, deployment_id: str) -> dict[str, Path]:
         """Return the replicas' logs that are there so far, by the name of the replica."""
-        found = (self._folder / self.get(deployment_id).id).glob("*.log")
-        return {path.name.removesuffix(".log"): path for path in sorted(found)}
+        logs = (self._folder / self.get(deployment_id).id).glob("*.log")
+        return {path.name.removesuffix(".log"): path for path in sorted(logs)}
 
     # ---- inside ---------------------------------------------------------------------------------
     def _run(self, deployment: Deployment) -> None:
@@ -298,8 +298,8 @@ class Deployments:
 
     def _network(self, plan: ServingPlan) -> network.Network:
         if network.available():
-            return network.Own(plan.port, plan.outside)
-        return network.Shared(self._engine.ports)
+            return network.OwnNetwork(plan.port, plan.outside)
+        return network.SharedNetwork(self._engine.ports)
 
     def _settle(self, deployment_id: str, state: ServingState, message: str) -> None:
         old = self._deployments.get(deployment_id)
@@ -351,9 +351,9 @@ class Deployments:
         for name, runner in self._runners.items():
             with contextlib.suppress(*NOT_WRITTEN):  # tried again, with what has come meanwhile
                 runner.requests.flush()
-                found = runner.figures().document()
-                if found != self._read_figures(name).document():
-                    self._records.put(FIGURES, name, found)
+                figures = runner.figures().document()
+                if figures != self._read_figures(name).document():
+                    self._records.put(FIGURES, name, figures)
 
 
 def _check_size(minimum: int, maximum: int) -> None:

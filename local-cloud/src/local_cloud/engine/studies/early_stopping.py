@@ -126,7 +126,7 @@ def _predict(
     )
     alike = np.exp(-((known[:, None] - known[None]) ** 2).sum(axis=2) / 2)
     like_new = np.exp(-((known - new) ** 2).sum(axis=1) / 2)
-    found = []
+    predictions = []
     for noise in NOISES:
         covariance = (1 - noise) * alike + noise * np.eye(len(known))
         weights = np.linalg.solve(covariance, (1 - noise) * like_new)
@@ -134,8 +134,8 @@ def _predict(
             -wanted @ np.linalg.solve(covariance, wanted) - np.linalg.slogdet(covariance)[1]
         )
         spread = max(1 - weights @ ((1 - noise) * like_new), 0.0)
-        found.append((likelihood, float(weights @ wanted), math.sqrt(spread)))
-    _, mean, spread = max(found)
+        predictions.append((likelihood, float(weights @ wanted), math.sqrt(spread)))
+    _, mean, spread = max(predictions)
     return float(values.mean()) + mean * deviation, spread * deviation
 
 

@@ -88,7 +88,7 @@ class Study:
     trials: tuple[TrialJob, ...] = ()  # in the order in which they were sent
 
     @property
-    def failed(self) -> int:
+    def failed_count(self) -> int:
         """Return how many trials ended without a result."""
         return sum(bool(trial.reason) for trial in self.trials)
 
@@ -96,10 +96,13 @@ class Study:
     def hopeless(self) -> bool:
         """Return whether too many trials ended without a result for the study to go on."""
         spec = self.spec
-        if spec.max_failed_trials is not None and self.failed >= spec.max_failed_trials:
+        if spec.max_failed_trials is not None and self.failed_count >= spec.max_failed_trials:
             return True
-        most, found = spec.max_without_metric, sum(trial.without_metric for trial in self.trials)
-        return most is not None and found >= most and self.best is None
+        most, without_metric = (
+            spec.max_without_metric,
+            sum(trial.without_metric for trial in self.trials),
+        )
+        return most is not None and without_metric >= most and self.best is None
 
     @property
     def best(self) -> TrialJob | None:

@@ -51,7 +51,7 @@ class Studies:
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    def begin(self, cloud: str, study_id: str, spec: StudySpec) -> Study:
+    def submit(self, cloud: str, study_id: str, spec: StudySpec) -> Study:
         """Begin a study; it is on the disk when this returns."""
         if study_id in self._table:
             raise EngineError(f"there is a study {study_id} already: choose another name")

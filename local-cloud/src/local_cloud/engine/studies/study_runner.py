@@ -79,7 +79,7 @@ class StudyRunner:
         if all(trial.ended for trial in self._study.trials):
             study = self._study
             self._table.put(
-                replace(study, state=_ending(study), ended=clock.now_after(study.created))
+                replace(study, state=_final_state(study), ended=clock.now_after(study.created))
             )
         else:
             await self._news()
@@ -130,10 +130,10 @@ class StudyRunner:
         for place, trial in enumerate(self._study.trials):
             if trial.ended or not (job := self._engine.get(trial.job)).state.ended:
                 continue
-            found = await asyncio.to_thread(self._dialect.judge, self._study, place + 1, job)
-            facts: dict[str, Any] = {"result": found}
-            if isinstance(found, str):
-                facts = {"reason": found, "without_metric": job.state is State.SUCCEEDED}
+            result = await asyncio.to_thread(self._dialect.judge, self._study, place + 1, job)
+            facts: dict[str, Any] = {"result": result}
+            if isinstance(result, str):
+                facts = {"reason": result, "without_metric": job.state is State.SUCCEEDED}
             elif self._study.spec.early_stopping:
                 facts["curve"] = await self._reports(place)
             self._curves.pop(place, None)
@@ -141,8 +141,8 @@ class StudyRunner:
 
     async def _reports(self, place: int) -> early_stopping.Curve:
         job = self._engine.get(self._study.trials[place].job)
-        found = await asyncio.to_thread(self._dialect.reports, self._study, place + 1, job)
-        return tuple(found)
+        points = await asyncio.to_thread(self._dialect.reports, self._study, place + 1, job)
+        return tuple(points)
 
     async def _stop_early(self) -> None:
         """Stop the trials that the study's rule gives up."""
@@ -184,7 +184,7 @@ class StudyRunner:
             job = await self._engine.wait_for_change(job, 3600)
 
 
-def _ending(study: Study) -> State:
+def _final_state(study: Study) -> State:
     """Return how a study has ended of which nothing runs any more."""
     if study.hopeless:
         return State.FAILED

@@ -35,7 +35,7 @@ class StudyTable:
         """Read the studies that an earlier server has left, by name."""
         for name, document in self.records.list(KIND):
             trials = [trial for _, trial in self.records.list(TRIAL, prefix=f"{name}/")]
-            with self.records.understood(KIND, name):
+            with self.records.name_record_in_errors(KIND, name):
                 self._studies[name] = Study.of(document, trials)
         return list(self)
 

@@ -79,10 +79,10 @@ def serve(orders: socket.socket, begin: Begin) -> bool:
     lines: dict[int, tuple[int, socket.socket]] = {}  # by what tells of a child's end
     asking = [orders.fileno()]
     while asking or lines:
-        for found in select.select([*asking, *lines], [], [])[0]:
-            if found in lines:
-                pid, line = lines.pop(found)
-                os.close(found)
+        for ready in select.select([*asking, *lines], [], [])[0]:
+            if ready in lines:
+                pid, line = lines.pop(ready)
+                os.close(ready)
                 with line, contextlib.suppress(OSError):
                     line.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
                 continue

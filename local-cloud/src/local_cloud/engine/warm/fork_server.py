@@ -41,22 +41,24 @@ BYTES = 1 << 15  # of room for a replica's environment, as others see it
 # Variables that the C library, Python and the imported modules read as they begin: a process is
 # started with a replica's own.
 EARLY = (
-    *("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_"),
-    *(
-        "OMP_",
-        "GOMP_",
-        "KMP_",
-        "MKL_",
-        "OPENBLAS_",
-        "TORCH",
-        "PYTORCH_",
-        "ATEN_",
-        "ONEDNN_",
-        "NPY_",
-        "SYMPY_",
-        "MPMATH_",
-        "OPTREE_",
-    ),
+    "LANG",
+    "LC_",
+    "LD_",
+    "GLIBC_",
+    "MALLOC_",
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "TORCH",
+    "PYTORCH_",
+    "ATEN_",
+    "ONEDNN_",
+    "NPY_",
+    "SYMPY_",
+    "MPMATH_",
+    "OPTREE_",
 )
 # Under a name of its own, so that "__main__" is the replica's. Standard input is the line.
 START = """
@@ -189,16 +191,16 @@ class ForkServer:
         settings = early(environment)
         key = json.dumps(settings, sort_keys=True)
         async with self._starting:
-            found = self.processes.pop(key, None)
-            if found and found.has_ended:
-                found.send_home()
-                found = None
-            if found is None and self._is_able and machine.free_memory() >= self.free:
-                found = await asyncio.to_thread(WarmProcess, settings, self._marks)
-                self._is_able = found.can_fork
-                self._all = [each for each in self._all if not each.has_ended] + [found]
-            if found and found.can_fork:
-                self.processes[key] = found
+            warm = self.processes.pop(key, None)
+            if warm and warm.has_ended:
+                warm.send_home()
+                warm = None
+            if warm is None and self._is_able and machine.free_memory() >= self.free:
+                warm = await asyncio.to_thread(WarmProcess, settings, self._marks)
+                self._is_able = warm.can_fork
+                self._all = [each for each in self._all if not each.has_ended] + [warm]
+            if warm and warm.can_fork:
+                self.processes[key] = warm
             while len(self.processes) > MOST:
                 self.processes.pop(next(iter(self.processes))).send_home()
         if self._rest:

@@ -26,8 +26,24 @@ from local_cloud.engine.spec import Replica
 VARIABLE = "LOCAL_CLOUD_WARM"  # "0": every replica starts cold
 # How the names of variables begin that torch, NumPy and their libraries read as they are imported.
 LIBRARIES = (
-    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "NPY_", "NUMPY_"),
-    *("TORCH", "PYTORCH_", "ATEN_", "ONEDNN_", "DNNL_", "KINETO_", "TRITON_", "CUDA_"),
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "GOTO_",
+    "BLIS_",
+    "VECLIB_",
+    "NPY_",
+    "NUMPY_",
+    "TORCH",
+    "PYTORCH_",
+    "ATEN_",
+    "ONEDNN_",
+    "DNNL_",
+    "KINETO_",
+    "TRITON_",
+    "CUDA_",
 )
 # And those that the C library and Python read as a process begins.
 PROCESS = ("LANG", "LC_", "LD_", "GLIBC_", "MALLOC_", "PYTHON")
@@ -86,21 +102,21 @@ def installed_code(replica: Replica) -> Iterator[set[Path]]:
 def folders_with_code(replica: Replica, folder: Path, python: JobEnvironment) -> set[Path]:
     """Return where Python would find a replica's own code; none if its program is not Python."""
     path = replica.environment.get("PYTHONPATH", "").split(os.pathsep)
-    found = {Path(rewrite(each, replica.mounts)) for each in path if each}
+    folders = {Path(rewrite(each, replica.mounts)) for each in path if each}
     line = shell_line.parse(replica.command)
     program, *words = line.program if line else replica.command or [""]
     is_python = program in ("python", "python3", sys.executable, str(python.python))
     if words[:1] == ["-u"]:
         del words[0]
     if replica.launched and not (is_python and words[:1] != ["-I"]):
-        found.add(replica.launched)
+        folders.add(replica.launched)
     elif is_python and words[:1] == ["-m"] and len(words) > 1:
-        found.add(folder)
+        folders.add(folder)
     elif is_python and words and words[0].endswith(".py"):
-        found.add((folder / rewrite(words[0], replica.mounts)).parent)
+        folders.add((folder / rewrite(words[0], replica.mounts)).parent)
     else:
         return set()
-    return {each for each in found if each.is_dir()}
+    return {each for each in folders if each.is_dir()}
 
 
 def code_suits(folders: Collection[Path]) -> bool:

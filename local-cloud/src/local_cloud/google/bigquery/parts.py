@@ -55,7 +55,7 @@ class Parts:
     def projects(self, call: Call) -> Document:
         """GET /projects: those that have datasets."""
         rows = self.database.rows("SELECT DISTINCT project FROM catalog.dataset ORDER BY 1")
-        found = [
+        named = [
             {
                 "kind": "bigquery#project",
                 "id": project,
@@ -65,8 +65,8 @@ class Parts:
             }
             for (project,) in rows
         ]
-        chosen, more = page_of(found, call)
-        answer = {"kind": "bigquery#projectList", "projects": chosen, "totalItems": len(found)}
+        chosen, more = page_of(named, call)
+        answer = {"kind": "bigquery#projectList", "projects": chosen, "totalItems": len(named)}
         return answer | more
 
     def close(self) -> None:

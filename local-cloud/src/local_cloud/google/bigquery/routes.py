@@ -67,18 +67,18 @@ def routes(parts: Parts) -> list[BaseRoute]:
 
     The path that the routes see must be undecoded.
     """
-    found = methods(parts)
+    declared = methods(parts)
     upload = f"/upload{_JOBS}"
 
     async def describe(request: Request) -> Response:
         if request.query_params.get("version", "v2") != "v2":
             raise not_implemented("discovery documents of services other than BigQuery")
         base = str(request.base_url).rstrip("/")
-        named = [(name, verb, path) for name, verb, path, _ in found]
+        named = [(name, verb, path) for name, verb, path, _ in declared]
         return JSONResponse(discovery.document(named, base))
 
     return [
-        *(API.route(verb, path, handler) for _, verb, path, handler in found),
+        *(API.route(verb, path, handler) for _, verb, path, handler in declared),
         Route(upload, parts.uploads.insert, methods=["POST"]),
         Route(upload, parts.uploads.resume, methods=["PUT"]),
         Route("/$discovery/rest", API.wrap(describe), methods=["GET"]),

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from local_cloud.google.definitions.values import Json, Values, WrongValue, whole
+from local_cloud.google.definitions.values import Values, WrongValue, whole
+from local_cloud.json_types import Json
 
 FOLDER = Path(__file__).parent
 
@@ -37,8 +38,8 @@ class Method:
         """Return the body in its usual form; {} where the method has none. Raises WrongValue."""
         if self.schema is None or sent is None:
             return {}
-        found: Json = self._values.check(self.schema, sent, "")
-        return found
+        checked: Json = self._values.check(self.schema, sent, "")
+        return checked
 
 
 def _check_parameter(schema: Json, value: str, name: str) -> None:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 RANGES = {
     "int32": (-(2**31), 2**31 - 1),
@@ -72,15 +71,15 @@ class Values:
         if not isinstance(value, dict):
             raise WrongValue(where, "message", value)
         properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-        found = {}
+        members = {}
         for name, each in value.items():
             if (inner := properties.get(name, others)) is None:
                 continue
             if each is not None:
-                found[name] = self.check(inner, each, f"{where}.{name}" if where else name)
+                members[name] = self.check(inner, each, f"{where}.{name}" if where else name)
             elif self._keep_nulls or self._resolve(inner)["type"] == "any":
-                found[name] = None
-        return found
+                members[name] = None
+        return members
 
     def _array(self, schema: Json, value: Any, where: str) -> list[Any]:
         if not isinstance(value, list):

@@ -78,25 +78,29 @@ class Batches:
         if "alt=media" in url.query.split("&"):
             return invalid("A batch cannot hold uploads or downloads.").response()
         scope = dict(request.scope) | {
-            **{"method": call.verb, "headers": call.headers, "query_string": url.query.encode()},
-            **{"path": root + path, "raw_path": (root + path).encode(), "path_params": {}},
+            "method": call.verb,
+            "headers": call.headers,
+            "query_string": url.query.encode(),
+            "path": root + path,
+            "raw_path": (root + path).encode(),
+            "path_params": {},
         }
         return await _collect(self._router, scope, call.body)
 
 
 async def _collect(router: Router, scope: dict[str, Any], body: bytes) -> Response:
     """Return what the routes send."""
-    found: list[Event] = []
+    events: list[Event] = []
 
     async def receive() -> Event:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(event: Event) -> None:
-        found.append(event)
+        events.append(event)
 
     await router(scope, receive, send)
-    answer = Response(b"".join(event.get("body", b"") for event in found), found[0]["status"])
-    answer.raw_headers = found[0]["headers"]
+    answer = Response(b"".join(event.get("body", b"") for event in events), events[0]["status"])
+    answer.raw_headers = events[0]["headers"]
     return answer
 
 
@@ -123,17 +127,19 @@ def _read_call(part: bytes) -> Inner:
     words = line.decode("latin-1").split()
     if len(words) not in (2, 3) or not words[1].isascii():
         raise invalid("Each part of a batch must begin with a line such as DELETE /storage/v1/….")
-    found, body = _split(rest)
-    headers = [(name.lower().encode(), str(value).encode()) for name, value in found.items()]
+    inner_headers, body = _split(rest)
+    headers = [
+        (name.lower().encode(), str(value).encode()) for name, value in inner_headers.items()
+    ]
     headers = [each for each in headers if each[0] != b"content-length"]  # a text's, or missing
     return Inner(str(outer.get("Content-ID") or ""), words[0].upper(), words[1], headers, body)
 
 
 def _split(text: bytes) -> tuple[Message, bytes]:
     """Return headers, and what comes after the empty line that ends them."""
-    found = BytesParser().parsebytes(text, headersonly=True)
-    payload: Any = found.get_payload(decode=True)
-    return found, payload or b""
+    message = BytesParser().parsebytes(text, headersonly=True)
+    payload: Any = message.get_payload(decode=True)
+    return message, payload or b""
 
 
 def _part(boundary: str, call: Inner, answer: Response) -> bytes:

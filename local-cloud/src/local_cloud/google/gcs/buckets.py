@@ -62,33 +62,33 @@ class Buckets:
     def list(self, call: Call) -> Response:
         """GET /b?project=…"""
         number, after = project_number(_project(call)), last_before(call)
-        found = [
+        named = [
             bucket_resource(bucket, call.base)
             for bucket in self._objects.buckets(call.query.get("prefix", ""))
             if project_number(bucket.attributes.get("project", "")) == number
             and bucket.name > after
         ]
         size = page_size(call)
-        answer = {"kind": "storage#buckets", "items": found[:size]}
-        if len(found) > size:
-            answer["nextPageToken"] = page_token(found[size - 1]["name"])
+        answer = {"kind": "storage#buckets", "items": named[:size]}
+        if len(named) > size:
+            answer["nextPageToken"] = page_token(named[size - 1]["name"])
         return JSONResponse(answer)
 
     def get(self, call: Call) -> Response:
         """GET /b/{bucket}"""
-        found = self._objects.bucket(call.path("bucket"))
-        call.condition().check(1, found.metageneration)
-        return self._answer(call, found)
+        stored = self._objects.bucket(call.path("bucket"))
+        call.condition().check(1, stored.metageneration)
+        return self._answer(call, stored)
 
     def layout(self, call: Call) -> Response:
         """GET /b/{bucket}/storageLayout: gcloud asks whether folders are things of their own."""
-        found = bucket_resource(self._objects.bucket(call.path("bucket")), call.base)
+        resource = bucket_resource(self._objects.bucket(call.path("bucket")), call.base)
         return JSONResponse(
             {
                 "kind": "storage#storageLayout",
-                "bucket": found["name"],
-                "location": found["location"],
-                "locationType": found["locationType"],
+                "bucket": resource["name"],
+                "location": resource["location"],
+                "locationType": resource["locationType"],
                 "hierarchicalNamespace": {"enabled": False},
             }
         )

@@ -15,8 +15,9 @@ from local_cloud.google import rest
 from local_cloud.google.definitions.values import WrongValue
 from local_cloud.google.gcs.errors import Refusal, from_store, invalid, not_implemented
 from local_cloud.google.multipart import BadBody
-from local_cloud.google.rest import BadJson, Endpoint, Invalid, Json, whole
+from local_cloud.google.rest import BadJson, Endpoint, Invalid, whole
 from local_cloud.http.bodies import TooLarge
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.values import Condition
 
@@ -93,7 +94,9 @@ async def take_the_rest(chunks: AsyncIterator[bytes]) -> None:
         pass
 
 
-def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]]) -> Endpoint:
+def stream_to(
+    function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]],
+) -> Endpoint:
     """Make an endpoint that reads its body as it comes."""
 
     @functools.wraps(function)

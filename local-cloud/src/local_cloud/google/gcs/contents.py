@@ -20,7 +20,8 @@ from local_cloud.google.gcs.resources import (
     object_resource,
     object_settings,
 )
-from local_cloud.google.rest import Json, fit, inner, inners, page_token, whole
+from local_cloud.google.rest import fit, inner, inners, page_token, whole
+from local_cloud.json_types import Json
 from local_cloud.store.errors import PreconditionFailed
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
@@ -46,10 +47,10 @@ def check_name(name: object) -> str:
     return name
 
 
-def check_generation(found: Object, requested: int | None) -> None:
+def check_generation(stored: Object, requested: int | None) -> None:
     """Require the live generation, the only one that is there; another is not found."""
-    if requested not in (None, found.generation):
-        raise Refusal(404, "notFound", f"No such object: {found.bucket}/{found.name}#{requested}")
+    if requested not in (None, stored.generation):
+        raise Refusal(404, "notFound", f"No such object: {stored.bucket}/{stored.name}#{requested}")
 
 
 class Contents:
@@ -63,16 +64,16 @@ class Contents:
         """GET /b/{bucket}/o/{object}, with alt=media its bytes."""
         if call.query.get("alt") == "media":
             return self.download(call)
-        found = self._objects.get(call.path("bucket"), call.path("object"))
-        _check_read(call, found)
-        return JSONResponse(object_resource(found, call.base))
+        stored = self._objects.get(call.path("bucket"), call.path("object"))
+        _check_read(call, stored)
+        return JSONResponse(object_resource(stored, call.base))
 
     def download(self, call: Call) -> Response:
         """GET /download/…/b/{bucket}/o/{object}"""
-        found, file = self._objects.open(call.path("bucket"), call.path("object"))
+        stored, file = self._objects.open(call.path("bucket"), call.path("object"))
         try:
-            _check_read(call, found)
-            return Media(call, found, file)
+            _check_read(call, stored)
+            return Media(call, stored, file)
         except BaseException:
             file.close()
             raise
@@ -175,8 +176,8 @@ class Contents:
         content_type = header("contentType", destination.get("contentType") or DEFAULT_TYPE)
         settings = merge({}, object_settings(destination))
 
-        def change(found: Sequence[Object]) -> tuple[str, Attributes]:
-            count = sum(each.attributes.get("componentCount", 1) for each in found)
+        def change(sources: Sequence[Object]) -> tuple[str, Attributes]:
+            count = sum(each.attributes.get("componentCount", 1) for each in sources)
             return content_type, settings | {"componentCount": count}
 
         bucket = call.path("bucket")
@@ -201,12 +202,12 @@ class Contents:
         settings = merge({}, object_settings(call.body))
         content_type = header("contentType", call.body.get("contentType") or "")
 
-        def change(found: Object) -> tuple[str, Attributes]:
+        def change(stored: Object) -> tuple[str, Attributes]:
             # Metadata in the request take the place of all of the source's.
-            kept = found.attributes
+            kept = stored.attributes
             if settings or content_type:
-                kept = settings | _count(found.attributes)
-            return content_type or found.content_type, kept
+                kept = settings | _count(stored.attributes)
+            return content_type or stored.content_type, kept
 
         requested = call.whole("sourceGeneration")
         return self._objects.copy(
@@ -242,13 +243,13 @@ def _glob(pattern: str, delimiter: str) -> globs.Glob | None:
     return globs.read(pattern) if pattern else None
 
 
-def _check_read(call: Call, found: Object) -> None:
-    check_generation(found, call.whole("generation"))
-    call.condition().check(found.generation, found.metageneration)
+def _check_read(call: Call, stored: Object) -> None:
+    check_generation(stored, call.whole("generation"))
+    call.condition().check(stored.generation, stored.metageneration)
     wanted, known = call.headers.get("if-match"), call.headers.get("if-none-match")
-    if wanted is not None and etag(found) not in _etags(wanted):
+    if wanted is not None and etag(stored) not in _etags(wanted):
         raise PreconditionFailed("the ETag is another")
-    if known is not None and etag(found) in _etags(known):
+    if known is not None and etag(stored) in _etags(known):
         raise PreconditionFailed("the ETag is the same", excluded=True)
 
 

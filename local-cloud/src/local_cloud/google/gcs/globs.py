@@ -78,7 +78,7 @@ def _one(fits: Callable[[str], bool]) -> Step:
 
 
 def _letter(wanted: str) -> Step:
-    return _one(lambda found: found == wanted)
+    return _one(lambda letter: letter == wanted)
 
 
 def _slash(name: str, places: Places) -> Places:
@@ -176,7 +176,7 @@ class _Reader:
                 )
             case "?":
                 self.at += 1
-                return _one(lambda found: found != "/")
+                return _one(lambda letter: letter != "/")
         literal = self._literal()
         return _slash if literal == "/" else _letter(literal)
 
@@ -224,9 +224,9 @@ class _Reader:
             )
         self.at += 1
 
-        def fits(found: str) -> bool:
-            is_in = any(first <= found <= last for first, last in ranges)
-            return found != "/" and is_in != is_other
+        def fits(letter: str) -> bool:
+            is_in = any(first <= letter <= last for first, last in ranges)
+            return letter != "/" and is_in != is_other
 
         return _one(fits)
 

@@ -12,7 +12,7 @@ from local_cloud.google.gcs.call import Call, digest
 from local_cloud.google.gcs.contents import DEFAULT_TYPE, check_name
 from local_cloud.google.gcs.errors import Refusal, invalid
 from local_cloud.google.gcs.resources import header, merge, object_settings
-from local_cloud.google.rest import Json
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Condition, Object
 
@@ -97,7 +97,7 @@ class Sessions:
         """Forget the sessions that have expired."""
         self._objects, self._records = objects, objects.records
         for upload, document in self._records.list(SESSIONS):
-            with self._records.understood(SESSIONS, upload):
+            with self._records.name_record_in_errors(SESSIONS, upload):
                 expired = time.time() - document["started"] > _LIFETIME
             if expired:
                 self.forget(upload)

@@ -32,9 +32,10 @@ from local_cloud.google.gcs.resources import (
     object_settings,
     shown_time,
 )
-from local_cloud.google.gcs.xml import XmlRefusal, answer, parse, streaming
-from local_cloud.google.rest import Json, whole
+from local_cloud.google.gcs.xml import XmlRefusal, answer, parse, stream_to
+from local_cloud.google.rest import whole
 from local_cloud.http.bodies import TooLarge
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.files import Digests
 from local_cloud.store.objects import Objects
@@ -64,7 +65,7 @@ class PartedUploads:
         self._objects, self._records = objects, objects.records
         there = {bucket.name for bucket in objects.buckets()}
         for upload, document in list(self._records.list(_UPLOADS)):
-            with self._records.understood(_UPLOADS, upload):
+            with self._records.name_record_in_errors(_UPLOADS, upload):
                 is_orphan = document["insert"]["bucket"] not in there
             if is_orphan:
                 self._forget(upload)
@@ -149,13 +150,13 @@ class PartedUploads:
         digests, _, _ = files.digest(path)
         sent = read_digests(call)
         sent["md5"] = call.headers.get("content-md5") or sent.get("md5", "")
-        for name, found in (("md5", digests.md5), ("crc32c", digests.crc32c)):
-            if sent.get(name) and sent[name] != base64_of(found):
+        for name, computed in (("md5", digests.md5), ("crc32c", digests.crc32c)):
+            if sent.get(name) and sent[name] != base64_of(computed):
                 raise XmlRefusal(
                     400,
                     "BadDigest",
                     f"The {name} you specified did not match what we computed.",
-                    details=f"Received {sent[name]}, computed {base64_of(found)}.",
+                    details=f"Received {sent[name]}, computed {base64_of(computed)}.",
                 )
         files.sync(path)
         upload = call.query["uploadId"]
@@ -184,7 +185,9 @@ class PartedUploads:
         self._forget(upload)
         content = {
             "Location": f"{call.base}/{insert.bucket}/{insert.name}",
-            **{"Bucket": insert.bucket, "Key": insert.name, "ETag": f'"{etag(made)}"'},
+            "Bucket": insert.bucket,
+            "Key": insert.name,
+            "ETag": f'"{etag(made)}"',
         }
         return answer("CompleteMultipartUploadResult", content)
 
@@ -236,18 +239,23 @@ class PartedUploads:
         after = whole("part-number-marker", call.query.get("part-number-marker")) or 0
         most = whole("max-parts", call.query.get("max-parts")) or _MOST_SHOWN
         all_parts = self._records.list(_parts(call.query["uploadId"]))
-        found = sorted((int(number), part) for number, part in all_parts if int(number) > after)
-        shown = found[: max(1, min(most, _MOST_SHOWN))]
+        following = sorted((int(number), part) for number, part in all_parts if int(number) > after)
+        shown = following[: max(1, min(most, _MOST_SHOWN))]
         content: Json = {
-            **{"Bucket": insert.bucket, "Key": insert.name, "UploadId": call.query["uploadId"]},
-            **{"StorageClass": insert.attributes.get("storageClass", "STANDARD")},
-            **{"PartNumberMarker": after, "MaxParts": most},
+            "Bucket": insert.bucket,
+            "Key": insert.name,
+            "UploadId": call.query["uploadId"],
+            "StorageClass": insert.attributes.get("storageClass", "STANDARD"),
+            "PartNumberMarker": after,
+            "MaxParts": most,
             "NextPartNumberMarker": shown[-1][0] if shown else 0,
-            "IsTruncated": str(len(found) > len(shown)).lower(),
+            "IsTruncated": str(len(following) > len(shown)).lower(),
             "Part": [
                 {
-                    **{"PartNumber": number, "LastModified": shown_time(part["modified"])},
-                    **{"ETag": f'"{part["md5"]}"', "Size": part["size"]},
+                    "PartNumber": number,
+                    "LastModified": shown_time(part["modified"]),
+                    "ETag": f'"{part["md5"]}"',
+                    "Size": part["size"],
                 }
                 for number, part in shown
             ],
@@ -258,17 +266,17 @@ class PartedUploads:
         bucket = call.path("bucket")
         self._objects.bucket(bucket)
         prefix = call.query.get("prefix", "")
-        found = [
+        uploads = [
             (document["insert"]["name"], upload, document)
             for upload, document in self._records.list(_UPLOADS)
             if document["insert"]["bucket"] == bucket
             and document["insert"]["name"].startswith(prefix)
         ]
-        found.sort(key=lambda each: (each[0], each[2]["started"]))
+        uploads.sort(key=lambda each: (each[0], each[2]["started"]))
         content: Json = {"Bucket": bucket, "IsTruncated": "false", "Upload": []}
         content["Upload"] = [
             {"Key": name, "UploadId": upload, "Initiated": shown_time(document["started"])}
-            for name, upload, document in found
+            for name, upload, document in uploads
         ]
         return answer("ListMultipartUploadsResult", content)
 
@@ -345,9 +353,9 @@ def routes(objects: Objects) -> list[BaseRoute]:
     uploads = PartedUploads(objects)
     path = "/{bucket}/{object:path}"
     return [
-        _GoogleRoute("/{bucket}", streaming(uploads.list_uploads), methods=["GET"]),
+        _GoogleRoute("/{bucket}", stream_to(uploads.list_uploads), methods=["GET"]),
         *(
-            _GoogleRoute(path, streaming(handler), methods=[verb])
+            _GoogleRoute(path, stream_to(handler), methods=[verb])
             for verb, handler in (
                 ("POST", uploads.start_or_complete),
                 ("PUT", uploads.put),

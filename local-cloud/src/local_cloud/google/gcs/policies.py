@@ -15,7 +15,8 @@ from local_cloud.google.gcs.call import Call
 from local_cloud.google.gcs.errors import Refusal, invalid
 from local_cloud.google.gcs.resources import bucket_etag
 from local_cloud.google.projects import project_number
-from local_cloud.google.rest import Json, inner, inners
+from local_cloud.google.rest import inner, inners
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.values import Attributes, Bucket
 

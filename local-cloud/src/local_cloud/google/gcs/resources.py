@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from local_cloud.google.gcs.errors import invalid, not_implemented
 from local_cloud.google.projects import project_number
-from local_cloud.google.rest import Json, inner
+from local_cloud.google.rest import inner
+from local_cloud.json_types import Json
 from local_cloud.store.values import Attributes, Bucket, Object
 
 # What is kept of an object's resource and sent back (and, of most, in a download's headers).
@@ -26,12 +27,30 @@ _OBJECT_REFUSED = {"acl", "eventBasedHold", "temporaryHold", "retention"}
 
 # What is kept of a bucket's resource. None of it changes what the local cloud does.
 _BUCKET = {
-    *("location", "storageClass", "labels", "lifecycle", "cors", "website", "logging", "billing"),
-    *("iamConfiguration", "autoclass", "rpo", "softDeletePolicy", "versioning"),
+    "location",
+    "storageClass",
+    "labels",
+    "lifecycle",
+    "cors",
+    "website",
+    "logging",
+    "billing",
+    "iamConfiguration",
+    "autoclass",
+    "rpo",
+    "softDeletePolicy",
+    "versioning",
 }
 _BUCKET_REFUSED = {
-    *("acl", "defaultObjectAcl", "encryption", "retentionPolicy", "defaultEventBasedHold"),
-    *("hierarchicalNamespace", "customPlacementConfig", "ipFilter", "objectRetention"),
+    "acl",
+    "defaultObjectAcl",
+    "encryption",
+    "retentionPolicy",
+    "defaultEventBasedHold",
+    "hierarchicalNamespace",
+    "customPlacementConfig",
+    "ipFilter",
+    "objectRetention",
 }
 _MULTI = {"US", "EU", "ASIA"}
 _DUAL = {"NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"}
@@ -122,57 +141,57 @@ def bucket_etag(bucket: Bucket) -> str:
     return base64_of(bucket.metageneration.to_bytes(4, "big"))
 
 
-def object_resource(found: Object, base: str) -> Json:
+def object_resource(stored: Object, base: str) -> Json:
     """Return an object as the service shows it; base: the address up to and without /storage."""
-    path = f"/storage/v1/b/{found.bucket}/o/{quote(found.name, safe='')}"
+    path = f"/storage/v1/b/{stored.bucket}/o/{quote(stored.name, safe='')}"
     resource = {
         "kind": "storage#object",
         "storageClass": "STANDARD",
-        **{name: value for name, value in found.attributes.items() if name != IN_PARTS},
-        "id": f"{found.bucket}/{found.name}/{found.generation}",
+        **{name: value for name, value in stored.attributes.items() if name != IN_PARTS},
+        "id": f"{stored.bucket}/{stored.name}/{stored.generation}",
         "selfLink": f"{base}{path}",
-        "mediaLink": f"{base}/download{path}?generation={found.generation}&alt=media",
-        "name": found.name,
-        "bucket": found.bucket,
-        "generation": str(found.generation),
-        "metageneration": str(found.metageneration),
-        "contentType": found.content_type,
-        "size": str(found.size),
-        "crc32c": base64_of(found.crc32c),
-        "etag": etag(found),
-        "timeCreated": shown_time(found.created),
-        "updated": shown_time(found.updated),
-        "timeStorageClassUpdated": shown_time(found.created),
-        "timeFinalized": shown_time(found.created),
+        "mediaLink": f"{base}/download{path}?generation={stored.generation}&alt=media",
+        "name": stored.name,
+        "bucket": stored.bucket,
+        "generation": str(stored.generation),
+        "metageneration": str(stored.metageneration),
+        "contentType": stored.content_type,
+        "size": str(stored.size),
+        "crc32c": base64_of(stored.crc32c),
+        "etag": etag(stored),
+        "timeCreated": shown_time(stored.created),
+        "updated": shown_time(stored.updated),
+        "timeStorageClassUpdated": shown_time(stored.created),
+        "timeFinalized": shown_time(stored.created),
     }
-    if has_md5(found):
-        resource["md5Hash"] = base64_of(found.md5)
+    if has_md5(stored):
+        resource["md5Hash"] = base64_of(stored.md5)
     return resource
 
 
-def has_md5(found: Object) -> bool:
+def has_md5(stored: Object) -> bool:
     """Return whether the service has an MD5 of it: not of what was put together."""
-    return not {"componentCount", IN_PARTS} & found.attributes.keys()
+    return not {"componentCount", IN_PARTS} & stored.attributes.keys()
 
 
-def media_headers(found: Object) -> dict[str, str]:
+def media_headers(stored: Object) -> dict[str, str]:
     """Return the headers of a download."""
-    hashes = f"crc32c={base64_of(found.crc32c)}"
-    if has_md5(found):
-        hashes += f",md5={base64_of(found.md5)}"
-    kept = {HEADERS[name]: value for name, value in found.attributes.items() if name in HEADERS}
-    modified = datetime.fromtimestamp(found.updated, UTC)
+    hashes = f"crc32c={base64_of(stored.crc32c)}"
+    if has_md5(stored):
+        hashes += f",md5={base64_of(stored.md5)}"
+    kept = {HEADERS[name]: value for name, value in stored.attributes.items() if name in HEADERS}
+    modified = datetime.fromtimestamp(stored.updated, UTC)
     headers = {
-        "content-type": found.content_type,
-        "etag": etag(found),
+        "content-type": stored.content_type,
+        "etag": etag(stored),
         "last-modified": modified.strftime("%a, %d %b %Y %H:%M:%S GMT"),
         "accept-ranges": "bytes",
         "x-goog-hash": hashes,
-        "x-goog-generation": str(found.generation),
-        "x-goog-metageneration": str(found.metageneration),
-        "x-goog-storage-class": found.attributes.get("storageClass", "STANDARD"),
-        "x-goog-stored-content-length": str(found.size),
-        "x-goog-stored-content-encoding": found.attributes.get("contentEncoding", "identity"),
+        "x-goog-generation": str(stored.generation),
+        "x-goog-metageneration": str(stored.metageneration),
+        "x-goog-storage-class": stored.attributes.get("storageClass", "STANDARD"),
+        "x-goog-stored-content-length": str(stored.size),
+        "x-goog-stored-content-encoding": stored.attributes.get("contentEncoding", "identity"),
     }
     # Header values travel as Latin-1; the service puts UTF-8 in them.
     return {
@@ -180,9 +199,11 @@ def media_headers(found: Object) -> dict[str, str]:
     }
 
 
-def etag(found: Object) -> str:
+def etag(stored: Object) -> str:
     """Return the object's etag, which changes with each generation and metageneration."""
-    return base64_of(found.generation.to_bytes(8, "big") + found.metageneration.to_bytes(4, "big"))
+    return base64_of(
+        stored.generation.to_bytes(8, "big") + stored.metageneration.to_bytes(4, "big")
+    )
 
 
 def base64_of(content: bytes) -> str:

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 from local_cloud.google.gcs import parts
 from local_cloud.google.gcs.batches import Batches
 from local_cloud.google.gcs.buckets import Buckets
-from local_cloud.google.gcs.call import API, Call, streaming
+from local_cloud.google.gcs.call import API, Call, stream_to
 from local_cloud.google.gcs.contents import Contents
 from local_cloud.google.gcs.errors import not_implemented
 from local_cloud.google.gcs.policies import Policies, service_account
@@ -83,12 +83,12 @@ def routes(objects: Objects) -> list[BaseRoute]:
         API.route(verb, path, handler, defined=path.removeprefix("/download"))
         for verb, path, handler in calls
     ]
-    refused = [Route(path + "{rest:path}", streaming(_refuse), methods=verbs) for path in rest]
+    refused = [Route(path + "{rest:path}", stream_to(_refuse), methods=verbs) for path in rest]
     batches = Batches([*answered, *refused])
     return [
         *answered,
         Route("/batch/storage/v1", API.wrap(batches.run), methods=["POST"]),
-        *(Route(path, streaming(handler), methods=[method]) for method, path, handler in sending),
+        *(Route(path, stream_to(handler), methods=[method]) for method, path, handler in sending),
         *refused,
         *parts.routes(objects),
     ]

@@ -71,7 +71,9 @@ def parse(body: bytes) -> ElementTree.Element:
     raise XmlRefusal(400, "MalformedXML", "The XML you provided was not well-formed.")
 
 
-def streaming(function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]]) -> Endpoint:
+def stream_to(
+    function: Callable[[Call, AsyncIterator[bytes]], Awaitable[Response]],
+) -> Endpoint:
     """Make an endpoint that reads its body as it comes, and refuses in XML."""
 
     @functools.wraps(function)
@@ -92,8 +94,8 @@ def _refusal(problem: Exception) -> XmlRefusal:
     if isinstance(problem, XmlRefusal):
         return problem
     if isinstance(problem, StoreError):
-        found = from_store(problem)
-        return XmlRefusal(found.code, _CODES.get(type(problem), _reason(found)), str(found))
+        refusal = from_store(problem)
+        return XmlRefusal(refusal.code, _CODES.get(type(problem), _reason(refusal)), str(refusal))
     if isinstance(problem, Refusal):
         return XmlRefusal(problem.code, _reason(problem), str(problem))
     code = 413 if isinstance(problem, TooLarge) else 400

@@ -101,7 +101,7 @@ def _page(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
             _entries(log, places.get(log.name), lowest=lowest, highest=highest, back=back)
             for log in _logs(platform, numbers, limits)
         ),
-        key=lambda found: (_timestamp(found[1]), _insert_id(*found)),
+        key=lambda entry: (_timestamp(entry[1]), _insert_id(*entry)),
         reverse=back,
     )
     page: list[dict[str, Any]] = []
@@ -129,8 +129,8 @@ def _places(token: str) -> dict[str, int]:
     if not token:
         return {}
     try:
-        found = json.loads(read_page_token(token))
-        places = {str(name): int(place) for name, place in found.items()}
+        content = json.loads(read_page_token(token))
+        places = {str(name): int(place) for name, place in content.items()}
     except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         places = {"": -1}
     if not all(0 <= place <= log_timestamps.ALL for place in places.values()):
@@ -141,10 +141,10 @@ def _places(token: str) -> dict[str, int]:
 def _moment(text: str) -> float | None:
     """Return a time of a filter in seconds since the epoch; None if it is not in UTC."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found.timestamp() if found.tzinfo and not found.utcoffset() else None
+    return moment.timestamp() if moment.tzinfo and not moment.utcoffset() else None
 
 
 def _number(resource: str) -> str:
@@ -199,11 +199,11 @@ def _entries(
     marked = log_timestamps.mark_readable(log.path, log.hidden, ended=log.ended)
     try:
         if back:
-            found = _before(log, place, highest=highest, marked=marked)
+            lines = _before(log, place, highest=highest, marked=marked)
         else:
             start = 0 if lowest is None else log_timestamps.since(log.path, lowest)
-            found = log_timestamps.lines(log.path, max(place or 0, start), ended=log.ended)
-        for line in found:
+            lines = log_timestamps.lines(log.path, max(place or 0, start), ended=log.ended)
+        for line in lines:
             early = lowest is not None and line.time < lowest
             late = highest is not None and line.time > highest
             if line.end > marked or (early if back else late):

@@ -35,12 +35,12 @@ def routes(projects: Projects) -> list[BaseRoute]:
 
     def read(request: Request) -> Found:
         name = unquote(request.path_params["project"])
-        found = projects.get(name)
-        if found is None:
+        project = projects.get(name)
+        if project is None:
             # The service does not say which of the two it is.
             message = f"Permission denied on resource 'projects/{name}' (or it may not exist)."
             raise ApiError("PERMISSION_DENIED", message)
-        return found
+        return project
 
     def get(request: Request) -> Response:
         try:
@@ -65,13 +65,13 @@ def routes(projects: Projects) -> list[BaseRoute]:
     ]
 
 
-def _render(found: Found) -> Found:
+def _render(project: Found) -> Found:
     """Return a project as v3 shows it."""
-    created = _created(found)
+    created = _creation_time(project)
     return {
-        "name": f"projects/{project_number(found['id'])}",
-        "projectId": found["id"],
-        "displayName": found["id"],
+        "name": f"projects/{project_number(project['id'])}",
+        "projectId": project["id"],
+        "displayName": project["id"],
         "state": "ACTIVE",
         "createTime": created,
         "updateTime": created,
@@ -79,16 +79,16 @@ def _render(found: Found) -> Found:
     }
 
 
-def _render_v1(found: Found) -> Found:
+def _render_v1(project: Found) -> Found:
     """Return a project as v1 shows it."""
     return {
-        "projectNumber": project_number(found["id"]),
-        "projectId": found["id"],
+        "projectNumber": project_number(project["id"]),
+        "projectId": project["id"],
         "lifecycleState": "ACTIVE",
-        "name": found["id"],
-        "createTime": _created(found),
+        "name": project["id"],
+        "createTime": _creation_time(project),
     }
 
 
-def _created(found: Found) -> str:
-    return datetime.fromtimestamp(found["created"], UTC).isoformat().replace("+00:00", "Z")
+def _creation_time(project: Found) -> str:
+    return datetime.fromtimestamp(project["created"], UTC).isoformat().replace("+00:00", "Z")

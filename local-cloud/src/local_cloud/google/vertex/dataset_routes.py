@@ -10,7 +10,7 @@ from local_cloud.google.vertex.parts import Parts
 from local_cloud.google.vertex.resources import documents as pages
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 
 def resources(parts: Parts) -> list[Resource]:
@@ -23,21 +23,21 @@ def resources(parts: Parts) -> list[Resource]:
 
     def items(call: Call) -> Json:
         datasets.get(call.parent)
-        found, token = pages.page(
+        items, token = pages.page(
             datasets.records,
             call.name,
             query=call.page,
             render=data_items.render,
             kind=data_items.KIND,
         )
-        return {"dataItems": found, "nextPageToken": token}
+        return {"dataItems": items, "nextPageToken": token}
 
     def annotations(call: Call) -> Json:
         document = datasets.records.get(data_items.KIND, call.parent)
         if document is None:
             raise not_found(call.parent)
-        found, token = pages.paginate(data_items.annotations_of(document), call.page)
-        return {"annotations": found, "nextPageToken": token}
+        annotations, token = pages.paginate(data_items.annotations_of(document), call.page)
+        return {"annotations": annotations, "nextPageToken": token}
 
     return [
         Resource.of(datasets, methods=methods, long_running=("create", "delete")),

@@ -11,8 +11,8 @@ from local_cloud.google.vertex.resources.resource import (
     id_in_query,
     render_list,
 )
-from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.json_types import Json
 
 
 def resources(parts: Parts) -> list[Resource]:

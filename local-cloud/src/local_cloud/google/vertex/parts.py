@@ -9,7 +9,7 @@ from local_cloud.google.vertex.datasets.datasets import Datasets
 from local_cloud.google.vertex.endpoints.batch_predictions import BatchPredictions
 from local_cloud.google.vertex.endpoints.endpoints import Endpoints
 from local_cloud.google.vertex.endpoints.predictions import Predictions
-from local_cloud.google.vertex.jobs.tracked_jobs import Tracking
+from local_cloud.google.vertex.jobs.tracked_jobs import TrackedJobs
 from local_cloud.google.vertex.jobs.training import Training
 from local_cloud.google.vertex.models.bigquery import by_bigquery
 from local_cloud.google.vertex.models.registry import ModelRegistry
@@ -45,7 +45,7 @@ class Parts:
         models, metadata = ModelRegistry(records, objects), Metadata(records)
         tensorboards = Tensorboards(records)
         hidden = platform.engine.hidden
-        tracking = Tracking(records, objects, metadata, tensorboards=tensorboards, hidden=hidden)
+        tracking = TrackedJobs(records, objects, metadata, tensorboards=tensorboards, hidden=hidden)
         datasets = Datasets(records, objects, platform.tables)
         platform.registries["VERTEX_AI"] = by_bigquery(models)
         automl = AutoMl(platform, models, datasets)
@@ -53,7 +53,7 @@ class Parts:
         tuning = Tuning(training, platform.studies)
         endpoints = Endpoints(platform, models)
         pipelines = PipelineJobs(training, metadata)
-        platform.counts["pipelines"] = pipelines.running
+        platform.counts["pipelines"] = pipelines.count_running
         return cls(
             platform,
             models,

@@ -21,8 +21,9 @@ from local_cloud.google.vertex.jobs.training import Training
 from local_cloud.google.vertex.parts import Parts
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
-from local_cloud.google.vertex.resources.schema import Json, parse_message
+from local_cloud.google.vertex.resources.schema import parse_message
 from local_cloud.google.vertex.tuning.tuning import Tuning
+from local_cloud.json_types import Json
 
 # A look at a job is held until its state changes, at most this long: the SDK sleeps five seconds
 # between two looks, and no longer than this does a reader wait who only asks for the state.
@@ -68,7 +69,7 @@ def tuning(parts: Parts) -> list[Resource]:
             await jobs.studies.wait_for_change(study, HOLD_SECONDS)
 
     async def create(call: Call) -> Json:
-        return jobs.begin(await asyncio.to_thread(jobs.check, call.parent, call.body))
+        return jobs.submit(await asyncio.to_thread(jobs.check, call.parent, call.body))
 
     collection, proto = "hyperparameterTuningJobs", HyperparameterTuningJob
     return [_jobs(collection, proto, jobs, make=create, show=jobs.render, change=change)]
@@ -98,7 +99,7 @@ def pipelines(parts: Parts) -> list[Resource]:
 
     async def create(call: Call) -> Json:
         checked = await asyncio.to_thread(jobs.check, call.parent, call.body)
-        return jobs.begin(call.parent, checked, call.query.get("pipelineJobId", ""))
+        return jobs.submit(call.parent, checked, call.query.get("pipelineJobId", ""))
 
     methods: dict[str, Method] = {
         "create": create,
@@ -145,8 +146,8 @@ def _jobs(
         return await asyncio.to_thread(lambda: show(documents.get(records, call.name)))
 
     def list_all(call: Call) -> Json:
-        found, token = documents.page(records, call.name, query=call.page, render=show)
-        return {collection: found, "nextPageToken": token}
+        resources, token = documents.page(records, call.name, query=call.page, render=show)
+        return {collection: resources, "nextPageToken": token}
 
     return Resource(
         collection,

@@ -49,7 +49,7 @@ def service(platform: Platform) -> Service:
     """Return Vertex AI, with all that is declared in RESOURCES."""
     parts = Parts.of(platform)
     declared = [resource for declare in RESOURCES for resource in declare(parts)]
-    found = [route for one in declared for route in rest.routes(one, platform.records)]
+    routes = [route for one in declared for route in rest.routes(one, platform.records)]
     missing = [
         Route(f"/{version}/{{rest:path}}", refuse_unknown, methods=VERBS)
         for version in ("v1", "v1beta1")
@@ -57,7 +57,7 @@ def service(platform: Platform) -> Service:
     return Service(
         first=parts.predictions.routes(),
         routes=[
-            *found,
+            *routes,
             *policies.routes(parts.endpoints),
             *_operations(parts),
             *missing,

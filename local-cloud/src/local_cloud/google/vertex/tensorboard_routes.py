@@ -11,8 +11,8 @@ from local_cloud.google.vertex.resources.resource import (
     id_in_query,
     render_list,
 )
-from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
+from local_cloud.json_types import Json
 
 BOARD = "tensorboards/*"
 EXPERIMENT = f"{BOARD}/experiments/*"
@@ -42,8 +42,8 @@ def resources(parts: Parts) -> list[Resource]:
 
 def _boards(boards: Tensorboards) -> dict[str, Method]:
     def list_all(call: Call) -> Json:
-        found = boards.boards.page(call.parent, call.page, render=boards.render)
-        return render_list(boards.boards, found)
+        page = boards.boards.page(call.parent, call.page, render=boards.render)
+        return render_list(boards.boards, page)
 
     return {
         "create": lambda call: boards.create(call.parent, call.body),
@@ -58,7 +58,9 @@ def _own(boards: Tensorboards, kind: Collection) -> dict[str, Method]:
     """Return what experiments, runs and time series do in their own way, all alike."""
 
     def create(call: Call) -> Json:
-        return boards.add(kind, call.parent, body=call.body, chosen=id_in_query(kind, call))
+        return boards.create_child(
+            kind, call.parent, body=call.body, chosen=id_in_query(kind, call)
+        )
 
     def list_all(call: Call) -> Json:
         boards.above(kind).get(call.parent)

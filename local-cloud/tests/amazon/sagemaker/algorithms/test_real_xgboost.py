@@ -19,7 +19,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local_cloud.client.control import Status
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import BY_NAME
 from tests.amazon.sagemaker import serving
 from tests.amazon.sagemaker.serving import CSV, JSON, ROLE
@@ -68,14 +68,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Tables with the label first, also in S3 below their names."""
     chance, folder, s3 = random.Random(1), tmp_path_factory.mktemp("rows"), boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
-    found = {}
+    tables = {}
     for name, count in (("train", 200), ("validation", 50)):
         features = [(chance.random(), chance.random()) for _ in range(count)]
         lines = [f"{3 * a + b},{a},{b}\n" for a, b in features]
-        found[name] = folder / f"{name}.csv"
-        found[name].write_text("".join(lines))
-        s3.upload_file(str(found[name]), BUCKET, f"{name}/rows.csv")
-    return found
+        tables[name] = folder / f"{name}.csv"
+        tables[name].write_text("".join(lines))
+        s3.upload_file(str(tables[name]), BUCKET, f"{name}/rows.csv")
+    return tables
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +115,12 @@ def trained(image: str, rows: dict[str, Path]) -> Any:
 def ended(name: str, status: str = "Completed") -> Any:
     client, end = boto3.client("sagemaker"), time.monotonic() + 120
     while time.monotonic() < end:
-        found = client.describe_training_job(TrainingJobName=name)
-        if found["TrainingJobStatus"] != "InProgress":
-            assert found["TrainingJobStatus"] == status, found.get("FailureReason")
-            return found
+        job = client.describe_training_job(TrainingJobName=name)
+        if job["TrainingJobStatus"] != "InProgress":
+            assert job["TrainingJobStatus"] == status, job.get("FailureReason")
+            return job
         time.sleep(0.1)
-    raise AssertionError(found)
+    raise AssertionError(job)
 
 
 def test_a_job_without_a_script_reports_and_leaves_the_model(trained: Any, reference: Any) -> None:
@@ -128,11 +128,11 @@ def test_a_job_without_a_script_reports_and_leaves_the_model(trained: Any, refer
     assert metrics == {"validation:rmse": pytest.approx(reference["rmse"], abs=1e-5)}
     stream = f"{trained['TrainingJobName']}/algo-1"
     logs = boto3.client("logs")
-    (found,) = logs.describe_log_streams(
+    (streams,) = logs.describe_log_streams(
         logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=stream
     )["logStreams"]
     events = logs.get_log_events(
-        logGroupName="/aws/sagemaker/TrainingJobs", logStreamName=found["logStreamName"]
+        logGroupName="/aws/sagemaker/TrainingJobs", logStreamName=streams["logStreamName"]
     )["events"]
     (first,) = [each["message"] for each in events if each["message"].startswith("[0]")]
     assert first.startswith("[0]#011train-rmse:")
@@ -149,13 +149,13 @@ def test_an_endpoint_takes_csv_and_answers_csv(
     body = "\n".join(lines)
     made = serving.model(trained["ModelArtifacts"]["S3ModelArtifacts"], image)
     with serving.endpoint(serving.configuration(serving.variant(made))) as endpoint:
-        found = serving.invoke(endpoint, None, ContentType=CSV, Body=body)
-        assert found["ContentType"] == CSV
-        numbers = [float(line) for line in found["Body"].splitlines()]
+        answer = serving.invoke(endpoint, None, ContentType=CSV, Body=body)
+        assert answer["ContentType"] == CSV
+        numbers = [float(line) for line in answer["Body"].splitlines()]
         assert numbers == pytest.approx(reference["predictions"], abs=1e-6)
-        found = serving.invoke(endpoint, None, ContentType=CSV, Accept=JSON, Body=lines[0])
+        answer = serving.invoke(endpoint, None, ContentType=CSV, Accept=JSON, Body=lines[0])
         expected = pytest.approx(reference["predictions"][0], abs=1e-6)
-        assert found["Body"] == {"predictions": [{"score": expected}]}
+        assert answer["Body"] == {"predictions": [{"score": expected}]}
         for kind, content, words in (
             ("text/libsvm", "0:1", "Content-type text/libsvm is not supported"),
             (CSV, "a,b", "please ensure data is in csv format"),
@@ -257,12 +257,12 @@ def test_a_tuning_job_needs_no_metric_definitions(image: str, rows: dict[str, Pa
     )
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        found = client.describe_hyper_parameter_tuning_job(**name)
-        if found["HyperParameterTuningJobStatus"] != "InProgress":
+        study = client.describe_hyper_parameter_tuning_job(**name)
+        if study["HyperParameterTuningJobStatus"] != "InProgress":
             break
         time.sleep(0.1)
-    assert found["HyperParameterTuningJobStatus"] == "Completed", found.get("FailureReason")
-    assert found["ObjectiveStatusCounters"]["Succeeded"] == 3
+    assert study["HyperParameterTuningJobStatus"] == "Completed", study.get("FailureReason")
+    assert study["ObjectiveStatusCounters"]["Succeeded"] == 3
 
 
 @pytest.mark.parametrize(

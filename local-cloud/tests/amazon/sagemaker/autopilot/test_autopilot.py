@@ -70,14 +70,14 @@ def ended(client: Any, name: str, status: str = "Completed") -> tuple[Any, list[
     seen: list[str] = []
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        found = client.describe_auto_ml_job_v2(AutoMLJobName=name)
-        if found["AutoMLJobSecondaryStatus"] not in seen:
-            seen.append(found["AutoMLJobSecondaryStatus"])
-        if found["AutoMLJobStatus"] not in ("InProgress", "Stopping"):
-            assert found["AutoMLJobStatus"] == status, found.get("FailureReason")
-            return found, seen
+        job = client.describe_auto_ml_job_v2(AutoMLJobName=name)
+        if job["AutoMLJobSecondaryStatus"] not in seen:
+            seen.append(job["AutoMLJobSecondaryStatus"])
+        if job["AutoMLJobStatus"] not in ("InProgress", "Stopping"):
+            assert job["AutoMLJobStatus"] == status, job.get("FailureReason")
+            return job, seen
         time.sleep(0.05)
-    raise AssertionError(found)
+    raise AssertionError(job)
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +107,18 @@ def job(client: Any) -> tuple[Any, list[str]]:
         role_arn=ROLE,
     )
     assert made.auto_ml_job_status == "InProgress"
-    found = ended(client, "survival")
+    job = ended(client, "survival")
     made.refresh()
-    assert made.best_candidate.candidate_name == found[0]["BestCandidate"]["CandidateName"]
-    return found
+    assert made.best_candidate.candidate_name == job[0]["BestCandidate"]["CandidateName"]
+    return job
 
 
 def test_a_job_ends_with_its_best_candidate(client: Any, job: tuple[Any, list[str]]) -> None:
-    found, seen = job
+    description, seen = job
     assert seen[-1] == "MaxCandidatesReached"
     order = ["Starting", "AnalyzingData", "ModelTuning", "MaxCandidatesReached"]
     assert [each for each in order if each in seen] == seen
-    best = found["BestCandidate"]
+    best = description["BestCandidate"]
     metric = best["FinalAutoMLJobObjectiveMetric"]
     assert (metric["MetricName"], metric["Type"]) == ("AUC", "Maximize")
     assert 0.8 < metric["Value"] < 0.95
@@ -129,7 +129,7 @@ def test_a_job_ends_with_its_best_candidate(client: Any, job: tuple[Any, list[st
         if named.items() <= each.items()
     ]
     assert 0.75 < accuracy["Value"] < 0.9
-    resolved = found["ResolvedAttributes"]
+    resolved = description["ResolvedAttributes"]
     assert resolved["CompletionCriteria"] == {"MaxCandidates": 2}
     old = client.describe_auto_ml_job(AutoMLJobName="survival")
     assert old["BestCandidate"] == best
@@ -139,14 +139,14 @@ def test_a_job_ends_with_its_best_candidate(client: Any, job: tuple[Any, list[st
 def test_candidates_are_listed_in_any_order(client: Any, job: tuple[Any, list[str]]) -> None:
     call = client.list_candidates_for_auto_ml_job
     assert len(call(AutoMLJobName="survival")["Candidates"]) == 2
-    found = call(
+    candidates = call(
         AutoMLJobName="survival", SortBy="FinalObjectiveMetricValue", SortOrder="Descending"
     )["Candidates"]
-    values = [each["FinalAutoMLJobObjectiveMetric"]["Value"] for each in found]
+    values = [each["FinalAutoMLJobObjectiveMetric"]["Value"] for each in candidates]
     assert values == sorted(values, reverse=True)
-    assert found[0]["CandidateName"] == job[0]["BestCandidate"]["CandidateName"]
-    assert {each["CandidateStatus"] for each in found} == {"Completed"}
-    name = found[1]["CandidateName"]
+    assert candidates[0]["CandidateName"] == job[0]["BestCandidate"]["CandidateName"]
+    assert {each["CandidateStatus"] for each in candidates} == {"Completed"}
+    name = candidates[1]["CandidateName"]
     (one,) = call(AutoMLJobName="survival", CandidateNameEquals=name)["Candidates"]
     assert one["CandidateName"] == name
     assert call(AutoMLJobName="survival", StatusEquals="Failed")["Candidates"] == []
@@ -157,11 +157,11 @@ def test_candidates_are_listed_in_any_order(client: Any, job: tuple[Any, list[st
 
 
 def test_the_step_of_a_candidate_is_a_training_job(client: Any, job: tuple[Any, Any]) -> None:
-    found = job[0]
-    (step,) = found["BestCandidate"]["CandidateSteps"]
+    description = job[0]
+    (step,) = description["BestCandidate"]["CandidateSteps"]
     training = client.describe_training_job(TrainingJobName=step["CandidateStepName"])
     assert training["TrainingJobArn"] == step["CandidateStepArn"]
-    assert training["AutoMLJobArn"] == found["AutoMLJobArn"]
+    assert training["AutoMLJobArn"] == description["AutoMLJobArn"]
 
 
 def test_the_best_candidate_answers_rows_of_csv(job: tuple[Any, list[str]]) -> None:
@@ -217,10 +217,10 @@ def test_a_target_that_is_not_there_fails_the_job(client: Any) -> None:
     short = "\n".join(ROWS.splitlines()[:100])
     boto3.client("s3").put_object(Bucket=BUCKET, Key="short/a.csv", Body=short.encode())
     client.create_auto_ml_job_v2(**request("too-short", uri=f"s3://{BUCKET}/short/"))
-    found, _ = ended(client, "wrong-target", "Failed")
-    assert found["FailureReason"].startswith("ClientError: the target attribute 'Alive' is not in")
-    found, _ = ended(client, "too-short", "Failed")
-    assert "99 rows with a target; 500 are needed" in found["FailureReason"]
+    job, _ = ended(client, "wrong-target", "Failed")
+    assert job["FailureReason"].startswith("ClientError: the target attribute 'Alive' is not in")
+    job, _ = ended(client, "too-short", "Failed")
+    assert "99 rows with a target; 500 are needed" in job["FailureReason"]
     listed = client.list_auto_ml_jobs(StatusEquals="Failed")["AutoMLJobSummaries"]
     assert {each["AutoMLJobName"] for each in listed} == {"wrong-target", "too-short"}
 
@@ -229,8 +229,8 @@ def test_a_job_of_version_1_is_stopped(client: Any) -> None:
     arn = client.create_auto_ml_job(**version_1("endless"))["AutoMLJobArn"]
     assert arn.endswith(":automl-job/endless")
     client.stop_auto_ml_job(AutoMLJobName="endless")
-    found, _ = ended(client, "endless", "Stopped")
-    assert "BestCandidate" not in found
+    job, _ = ended(client, "endless", "Stopped")
+    assert "BestCandidate" not in job
     with pytest.raises(ClientError, match="in status Stopped"):
         client.stop_auto_ml_job(AutoMLJobName="endless")
     with pytest.raises(ClientError, match="already exists") as refused:
@@ -311,10 +311,10 @@ def test_a_job_that_the_servers_end_cut_off_has_failed_and_keeps_its_candidates(
 
     async def again() -> None:
         async with support.running(tmp_path) as service:
-            found = service("DescribeAutoMLJob", AutoMLJobName="cut-off")
-            assert found["AutoMLJobStatus"] == "Failed"
-            assert "We encountered an internal error" in found["FailureReason"]
-            (container,) = found["BestCandidate"]["InferenceContainers"]
+            description = service("DescribeAutoMLJob", AutoMLJobName="cut-off")
+            assert description["AutoMLJobStatus"] == "Failed"
+            assert "We encountered an internal error" in description["FailureReason"]
+            (container,) = description["BestCandidate"]["InferenceContainers"]
             key = container["ModelDataUrl"].removeprefix(f"s3://{support.BUCKET}/")
             assert "./model.joblib" in service.archive(key)
             listed = service("ListCandidatesForAutoMLJob", AutoMLJobName="cut-off")["Candidates"]

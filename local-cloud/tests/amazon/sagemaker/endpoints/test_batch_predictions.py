@@ -52,12 +52,12 @@ def ended(name: str, status: str = "Completed") -> Any:
     """The job's description when it has ended."""
     client, end = boto3.client("sagemaker"), time.monotonic() + 60
     while time.monotonic() < end:
-        found = client.describe_transform_job(TransformJobName=name)
-        if found["TransformJobStatus"] != "InProgress":
-            assert found["TransformJobStatus"] == status, found.get("FailureReason")
-            return found
+        job = client.describe_transform_job(TransformJobName=name)
+        if job["TransformJobStatus"] != "InProgress":
+            assert job["TransformJobStatus"] == status, job.get("FailureReason")
+            return job
         time.sleep(0.05)
-    raise AssertionError(found)
+    raise AssertionError(job)
 
 
 def put(key: str, text: str) -> None:
@@ -76,8 +76,12 @@ def test_each_line_has_its_prediction_in_order(trained: Trained, model: str) -> 
     put("lines/b/c.jsonl", "".join(f"{json.dumps(trained.rows[each])}\n" for each in (1, 0)))
     several = job(model, "lines/", MaxConcurrentTransforms=3)
     single = job(model, "lines/b", BatchStrategy="SingleRecord", MaxConcurrentTransforms=2)
-    found = ended(several)
-    assert found["TransformEndTime"] >= found["TransformStartTime"] >= found["CreationTime"]
+    ended_job = ended(several)
+    assert (
+        ended_job["TransformEndTime"]
+        >= ended_job["TransformStartTime"]
+        >= ended_job["CreationTime"]
+    )
     chances = [json.loads(line)["probability"] for line in output(several, "a.jsonl")]
     assert chances == pytest.approx([trained.expected[each] for each in order], abs=1e-6)
     ended(single)
@@ -90,9 +94,12 @@ def test_each_line_has_its_prediction_in_order(trained: Trained, model: str) -> 
     with pytest.raises(ClientError, match="already exists"):
         client.create_transform_job(
             **{
-                field: found[field]
+                field: ended_job[field]
                 for field in (
-                    *("TransformJobName", "ModelName", "TransformInput", "TransformOutput"),
+                    "TransformJobName",
+                    "ModelName",
+                    "TransformInput",
+                    "TransformOutput",
                     "TransformResources",
                 )
             }

@@ -70,25 +70,25 @@ def test_predictions_are_the_models_own_for_rows_and_passengers(
     endpoint: str, trained: Trained
 ) -> None:
     for instances in (trained.rows, PASSENGERS):
-        found = serving.invoke(endpoint, instances)
-        assert serving.probabilities(found["Body"]) == pytest.approx(trained.expected, abs=1e-6)
-        assert found["InvokedProductionVariant"] == "AllTraffic"
+        answer = serving.invoke(endpoint, instances)
+        assert serving.probabilities(answer["Body"]) == pytest.approx(trained.expected, abs=1e-6)
+        assert answer["InvokedProductionVariant"] == "AllTraffic"
     table = "\n".join(",".join(map(str, row)) for row in trained.rows)
-    found = serving.invoke(endpoint, None, ContentType=CSV, Accept=CSV, Body=table)
-    assert found["ContentType"] == CSV
-    numbers = [float(line.split(b",")[0]) for line in found["Body"].splitlines()]
+    answer = serving.invoke(endpoint, None, ContentType=CSV, Accept=CSV, Body=table)
+    assert answer["ContentType"] == CSV
+    numbers = [float(line.split(b",")[0]) for line in answer["Body"].splitlines()]
     assert numbers == pytest.approx(trained.expected, abs=1e-6)
 
 
 def test_an_endpoint_is_described_as_the_service_does(client: Any, endpoint: str) -> None:
-    found = client.describe_endpoint(EndpointName=endpoint)
-    assert found["EndpointArn"].endswith(f":endpoint/{endpoint}")
-    (variant,) = found["ProductionVariants"]
+    description = client.describe_endpoint(EndpointName=endpoint)
+    assert description["EndpointArn"].endswith(f":endpoint/{endpoint}")
+    (variant,) = description["ProductionVariants"]
     assert variant["VariantName"] == "AllTraffic"
     assert (variant["CurrentInstanceCount"], variant["DesiredInstanceCount"]) == (1, 1)
     assert variant["CurrentWeight"] == 1.0
     assert variant["DeployedImages"][0]["SpecifiedImage"] == serving.IMAGE
-    assert "FailureReason" not in found and "DataCaptureConfig" not in found
+    assert "FailureReason" not in description and "DataCaptureConfig" not in description
     (listed,) = client.list_endpoints(NameContains=endpoint)["Endpoints"]
     assert listed["EndpointStatus"] == "InService"
     logs = boto3.client("logs").filter_log_events(
@@ -169,9 +169,9 @@ def test_variants_share_requests_by_weight_and_survive_a_restart(
     with serving.endpoint(config) as name:
         split = Counter(serving.invoke(name, 1)["Body"]["name"] for _ in range(150))
         assert 65 < split["green"] < 135  # of 150, two thirds: six standard deviations
-        found = serving.invoke(name, "text", TargetVariant="one")
-        assert found["Body"]["data"] == "text"
-        assert (found["Body"]["name"], found["InvokedProductionVariant"]) == ("blue", "one")
+        answer = serving.invoke(name, "text", TargetVariant="one")
+        assert answer["Body"]["data"] == "text"
+        assert (answer["Body"]["name"], answer["InvokedProductionVariant"]) == ("blue", "one")
         client.update_endpoint_weights_and_capacities(
             EndpointName=name,
             DesiredWeightsAndCapacities=[
@@ -201,18 +201,18 @@ def test_an_update_takes_over_when_it_is_ready_and_rolls_back_when_it_fails(
     with serving.endpoint(blue) as name:
         assert serving.invoke(name, 1)["Body"]["name"] == "blue"
         client.update_endpoint(EndpointName=name, EndpointConfigName=green)
-        found = client.describe_endpoint(EndpointName=name)
-        assert found["EndpointStatus"] == "Updating"
-        assert found["PendingDeploymentSummary"]["EndpointConfigName"] == green
+        endpoint = client.describe_endpoint(EndpointName=name)
+        assert endpoint["EndpointStatus"] == "Updating"
+        assert endpoint["PendingDeploymentSummary"]["EndpointConfigName"] == green
         assert serving.invoke(name, 1)["Body"]["name"] in ("blue", "green")
         with pytest.raises(ClientError, match="Cannot update"):
             client.update_endpoint(EndpointName=name, EndpointConfigName=blue)
         assert serving.settled(name)["EndpointConfigName"] == green
         assert serving.invoke(name, 1)["Body"]["name"] == "green"
         client.update_endpoint(EndpointName=name, EndpointConfigName=fails)
-        found = serving.settled(name)
-        assert found["EndpointConfigName"] == green
-        assert "no such luck" in found["FailureReason"]
+        endpoint = serving.settled(name)
+        assert endpoint["EndpointConfigName"] == green
+        assert "no such luck" in endpoint["FailureReason"]
         assert serving.invoke(name, 1)["Body"]["name"] == "green"
 
 
@@ -258,12 +258,12 @@ def test_without_a_program_torchscript_is_served(trained: Trained) -> None:
     made = serving.model(serving.put({"model.pt": serving.script(trained.weights)}))
     with serving.endpoint(serving.configuration(serving.variant(made))) as name:
         body = json.dumps(trained.rows)
-        found = serving.invoke(name, None, ContentType=JSON, Body=body)["Body"]
+        answer = serving.invoke(name, None, ContentType=JSON, Body=body)["Body"]
         table = "\n".join(",".join(map(str, row)) for row in trained.rows)
         lines = serving.invoke(name, None, ContentType=CSV, Accept=CSV, Body=table)["Body"]
     import torch
 
-    for logits in (found, [[float(line)] for line in lines.splitlines()]):
+    for logits in (answer, [[float(line)] for line in lines.splitlines()]):
         chances = torch.tensor(logits).sigmoid()[:, 0].tolist()
         assert chances == pytest.approx(trained.expected, abs=1e-6)
 
@@ -290,16 +290,16 @@ def test_a_scikit_learn_model_needs_a_model_fn_and_nothing_else(trained: Trained
     with serving.endpoint(serving.configuration(serving.variant(made))) as name:
         sent = {"application/x-npy": npy.getvalue(), JSON: json.dumps(table.tolist()), CSV: csv}
         for kind, body in sent.items():
-            found = serving.invoke(name, None, ContentType=kind, Accept=JSON, Body=body)
-            assert found["Body"] == classes
+            answer = serving.invoke(name, None, ContentType=kind, Accept=JSON, Body=body)
+            assert answer["Body"] == classes
 
 
 def test_names_are_unique_and_what_is_deleted_is_gone(client: Any, trained: Trained) -> None:
     made = serving.model(trained.data)
     config = serving.configuration(serving.variant(made), Tags=[{"Key": "a", "Value": "b"}])
-    found = client.describe_model(ModelName=made)
-    assert found["PrimaryContainer"]["ModelDataUrl"] == trained.data
-    assert "VpcConfig" not in found
+    model = client.describe_model(ModelName=made)
+    assert model["PrimaryContainer"]["ModelDataUrl"] == trained.data
+    assert "VpcConfig" not in model
     described = client.describe_endpoint_config(EndpointConfigName=config)
     assert described["ProductionVariants"][0]["ModelName"] == made
     tags = client.list_tags(ResourceArn=described["EndpointConfigArn"])["Tags"]

@@ -26,7 +26,7 @@ def package(trained: Trained) -> str:
     """A registered model; its ARN."""
     client, group = boto3.client("sagemaker"), serving.named("served-group")
     client.create_model_package_group(ModelPackageGroupName=group)
-    found = client.create_model_package(
+    package = client.create_model_package(
         ModelPackageGroupName=group,
         ModelApprovalStatus="Approved",
         InferenceSpecification={
@@ -41,7 +41,7 @@ def package(trained: Trained) -> str:
             "SupportedResponseMIMETypes": [JSON],
         },
     )
-    return str(found["ModelPackageArn"])
+    return str(package["ModelPackageArn"])
 
 
 def test_a_registered_package_is_served(trained: Trained) -> None:
@@ -49,8 +49,8 @@ def test_a_registered_package_is_served(trained: Trained) -> None:
     container: Any = {"ModelPackageName": package(trained), "Environment": {"A": "the model's"}}
     client.create_model(ModelName=name, Containers=[container], ExecutionRoleArn=ROLE)
     with serving.endpoint(serving.configuration(serving.variant(name))) as endpoint:
-        found = serving.invoke(endpoint, trained.rows)["Body"]
-        assert serving.probabilities(found) == pytest.approx(trained.expected, abs=1e-6)
+        answer = serving.invoke(endpoint, trained.rows)["Body"]
+        assert serving.probabilities(answer) == pytest.approx(trained.expected, abs=1e-6)
 
 
 def test_a_model_builder_deploys(trained: Trained) -> None:
@@ -70,8 +70,8 @@ def test_a_model_builder_deploys(trained: Trained) -> None:
     endpoint: Any = builder.deploy(endpoint_name=name, wait=False)  # waiting, it sleeps for 30 s
     endpoint.wait_for_status("InService", poll=1)
     body = json.dumps({"instances": PASSENGERS})
-    found = json.loads(endpoint.invoke(body=body, content_type=JSON).body.read())
-    assert serving.probabilities(found) == pytest.approx(trained.expected, abs=1e-6)
+    content = json.loads(endpoint.invoke(body=body, content_type=JSON).body.read())
+    assert serving.probabilities(content) == pytest.approx(trained.expected, abs=1e-6)
     endpoint.refresh()
     assert endpoint.production_variants[0].current_instance_count == 1
     endpoint.delete()

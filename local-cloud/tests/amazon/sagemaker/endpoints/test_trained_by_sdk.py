@@ -67,8 +67,8 @@ def trainer(cloud: object, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def stored() -> list[str]:
     """The keys in the bucket."""
-    found = boto3.client("s3").list_objects_v2(Bucket=BUCKET)
-    return [one["Key"] for one in found["Contents"]]
+    objects = boto3.client("s3").list_objects_v2(Bucket=BUCKET)
+    return [one["Key"] for one in objects["Contents"]]
 
 
 def test_the_code_of_an_inference_spec_stays_here(

@@ -59,9 +59,9 @@ def refused(call: Any, code: str, sentence: str, **params: Any) -> None:
     """Require that a call is refused in these words."""
     from botocore.exceptions import ClientError
 
-    with pytest.raises(ClientError, match=sentence) as found:
+    with pytest.raises(ClientError, match=sentence) as refusal:
         call(**params)
-    assert found.value.response["Error"]["Code"] == code
+    assert refusal.value.response["Error"]["Code"] == code
 
 
 def test_an_experiment_holds_trials_and_they_hold_components(
@@ -69,10 +69,10 @@ def test_an_experiment_holds_trials_and_they_hold_components(
 ) -> None:
     make(sdk, name)
     sdk.client.update_experiment(ExperimentName=name, Description="which rate is best")
-    found = sdk.client.describe_experiment(ExperimentName=name)
-    assert found["Description"] == "which rate is best"
-    assert found["DisplayName"] == name
-    assert found["LastModifiedTime"] > found["CreationTime"]
+    experiment = sdk.client.describe_experiment(ExperimentName=name)
+    assert experiment["Description"] == "which rate is best"
+    assert experiment["DisplayName"] == name
+    assert experiment["LastModifiedTime"] > experiment["CreationTime"]
     trial = sdk.client.describe_trial(TrialName=name)
     assert trial["ExperimentName"] == name
     (listed,) = sdk.client.list_trials(ExperimentName=name)["TrialSummaries"]
@@ -123,10 +123,10 @@ def test_entries_of_a_component_are_added_and_removed(sdk: SimpleNamespace, name
         OutputArtifacts={"fly": {"Value": "s3://sky/far", "MediaType": "away/tomorrow"}},
         Status={"PrimaryStatus": "InProgress", "Message": "half way"},
     )
-    found = sdk.client.describe_trial_component(TrialComponentName=name)
-    assert found["Parameters"] == {"kept": {"NumberValue": 1}, "whizz": {"NumberValue": 100.1}}
-    assert found["OutputArtifacts"]["fly"]["MediaType"] == "away/tomorrow"
-    assert found["Status"] == {"PrimaryStatus": "InProgress", "Message": "half way"}
+    component = sdk.client.describe_trial_component(TrialComponentName=name)
+    assert component["Parameters"] == {"kept": {"NumberValue": 1}, "whizz": {"NumberValue": 100.1}}
+    assert component["OutputArtifacts"]["fly"]["MediaType"] == "away/tomorrow"
+    assert component["Status"] == {"PrimaryStatus": "InProgress", "Message": "half way"}
     many = {f"p{number}": {"NumberValue": number} for number in range(299)}
     update = sdk.client.update_trial_component
     said = "300 entries at most"
@@ -161,9 +161,9 @@ def test_metrics_are_summed_up_and_bad_ones_named(sdk: SimpleNamespace, name: st
     old = {"MetricName": "loss", "Timestamp": now - 15 * 86400, "Value": 9.0}
     answer = sdk.metrics.batch_put_metrics(TrialComponentName=name, MetricData=[*points, old])
     assert answer["Errors"] == [{"Code": "VALIDATION_ERROR", "MetricIndex": 3}]
-    found = sdk.client.describe_trial_component(TrialComponentName=name)
-    (metric,) = found["Metrics"]
-    assert metric["SourceArn"] == found["TrialComponentArn"]
+    component = sdk.client.describe_trial_component(TrialComponentName=name)
+    (metric,) = component["Metrics"]
+    assert metric["SourceArn"] == component["TrialComponentArn"]
     wanted = {"Min": 0.25, "Max": 0.75, "Avg": 0.5, "Last": 0.75, "Count": 3}
     assert wanted.items() <= metric.items()
     assert metric["StdDev"] == pytest.approx(math.sqrt(2 / 3) / 4)
@@ -189,14 +189,17 @@ def test_the_run_of_the_sdk(sdk: SimpleNamespace, name: str, tmp_path: Path) -> 
         run.log_confusion_matrix([0, 1, 1], [0, 1, 0], title="confused")
         for step in range(10):
             run.log_metric("step", step, step=step)
-    found = sdk.client.describe_trial_component(TrialComponentName=f"{name}-one")
-    assert found["Status"]["PrimaryStatus"] == "Completed"
-    assert found["Parameters"] == {"pa": {"NumberValue": 1.0}, "pb": {"StringValue": "p2-value"}}
-    assert found["OutputArtifacts"]["notes"]["MediaType"] == "text/plain"
-    assert found["InputArtifacts"] == {"in": {"Value": "s3://Input"}}
-    (metric,) = found["Metrics"]
+    component = sdk.client.describe_trial_component(TrialComponentName=f"{name}-one")
+    assert component["Status"]["PrimaryStatus"] == "Completed"
+    assert component["Parameters"] == {
+        "pa": {"NumberValue": 1.0},
+        "pb": {"StringValue": "p2-value"},
+    }
+    assert component["OutputArtifacts"]["notes"]["MediaType"] == "text/plain"
+    assert component["InputArtifacts"] == {"in": {"Value": "s3://Input"}}
+    (metric,) = component["Metrics"]
     assert (metric["Max"], metric["Min"], metric["Count"]) == (9.0, 0.0, 10)
-    (shown,) = sdk.client.list_associations(SourceArn=found["TrialComponentArn"])[
+    (shown,) = sdk.client.list_associations(SourceArn=component["TrialComponentArn"])[
         "AssociationSummaries"
     ]
     assert (shown["DestinationName"], shown["DestinationType"]) == ("confused", "ConfusionMatrix")

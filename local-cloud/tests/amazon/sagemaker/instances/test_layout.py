@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.jobs import failure_reason, launch
 from local_cloud.engine.isolation import roots
-from local_cloud.engine.spec import Outcome, Refused, State
+from local_cloud.engine.spec import JobRefused, Outcome, State
 
 KEYS = st.text(st.sampled_from("ab./-"), min_size=1, max_size=12)
 
@@ -53,14 +53,14 @@ class TestBelow:
 
     def test_a_key_that_no_file_can_be_called_is_refused(self) -> None:
         assert layout.below("a/" + "ü" * 127, "a/") == Path("ü" * 127)
-        with pytest.raises(Refused, match="rename the object"):
+        with pytest.raises(JobRefused, match="rename the object"):
             layout.below("a/" + "ü" * 128, "a/")
 
     @given(KEYS, st.integers(0, 12))
     def test_never_leads_out_of_the_channel(self, key: str, length: int) -> None:
         try:
             path = layout.below(key, key[:length])
-        except Refused:
+        except JobRefused:
             assert {".", ".."} & {*PurePosixPath(key).parts, *key.split("/")}
             return
         assert not path.is_absolute()

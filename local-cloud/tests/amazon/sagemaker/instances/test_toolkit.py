@@ -82,7 +82,7 @@ def test_a_script_gets_its_hyperparameters_as_arguments_and_the_toolkits_variabl
 
 
 def test_torch_distributed_is_torchrun_on_every_instance(tmp_path: Path) -> None:
-    found = {
+    settings = {
         "SM_USER_ENTRY_POINT": "train.py",
         "SM_USER_ARGS": '["--epochs", "3"]',
         "SM_FRAMEWORK_PARAMS": '{"sagemaker_torch_distributed_enabled": true}',
@@ -90,11 +90,18 @@ def test_torch_distributed_is_torchrun_on_every_instance(tmp_path: Path) -> None
         "SM_CURRENT_HOST": "algo-2",
         "SM_NUM_GPUS": "0",
     }
-    words = toolkit.command(tmp_path, found, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1234"})
+    words = toolkit.command(tmp_path, settings, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1234"})
     assert words[1:] == [
-        *("-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=1"),
-        *("--master_addr=127.0.0.1", "--master_port=1234", "--node_rank=1"),
-        *("train.py", "--epochs", "3"),
+        "-m",
+        "torch.distributed.run",
+        "--nnodes=2",
+        "--nproc_per_node=1",
+        "--master_addr=127.0.0.1",
+        "--master_port=1234",
+        "--node_rank=1",
+        "train.py",
+        "--epochs",
+        "3",
     ]
 
 
@@ -149,8 +156,8 @@ def test_a_failing_script_is_told_in_the_toolkits_words(tmp_path: Path) -> None:
         async with running(tmp_path) as sagemaker:
             sent = sdk2(sagemaker, {"train.py": "raise ValueError('no rows in train.npz')"})
             name = sagemaker.create(**request(HyperParameters=sent))
-            found = await sagemaker.end(name, "Failed")
-            reason = found["FailureReason"]
+            job = await sagemaker.end(name, "Failed")
+            reason = job["FailureReason"]
             assert reason.startswith(
                 "AlgorithmError: ExecuteUserScriptError:\nExitCode 1\n"
                 'ErrorMessage "ValueError: no rows in train.npz"\nCommand "'
@@ -168,8 +175,8 @@ def test_a_scripts_own_failure_file_is_left_as_it_is(tmp_path: Path) -> None:
         async with running(tmp_path) as sagemaker:
             sent = sdk2(sagemaker, {"train.py": script})
             name = sagemaker.create(**request(HyperParameters=sent))
-            found = await sagemaker.end(name, "Failed")
-            assert found["FailureReason"] == "AlgorithmError: no rows, exit code: 1"
+            job = await sagemaker.end(name, "Failed")
+            assert job["FailureReason"] == "AlgorithmError: no rows, exit code: 1"
 
     go(story())
 
@@ -192,9 +199,9 @@ def test_what_cannot_be_run_is_refused_in_a_sentence(
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
             sent = sdk2(sagemaker, files, **hyperparameters)
-            found = await sagemaker.end(sagemaker.create(**request(HyperParameters=sent)), "Failed")
-            assert found["FailureReason"].startswith("ClientError: ")
-            assert sentence in found["FailureReason"]
+            job = await sagemaker.end(sagemaker.create(**request(HyperParameters=sent)), "Failed")
+            assert job["FailureReason"].startswith("ClientError: ")
+            assert sentence in job["FailureReason"]
 
     go(story())
 
@@ -228,8 +235,8 @@ def test_code_that_is_not_there_is_named(tmp_path: Path) -> None:
         async with running(tmp_path) as sagemaker:
             sent = sdk2(sagemaker, {"t.py": ""})
             sagemaker.objects.delete(BUCKET, "code/sourcedir.tar.gz")
-            found = await sagemaker.end(sagemaker.create(**request(HyperParameters=sent)), "Failed")
-            assert "there is no object 'code/sourcedir.tar.gz'" in found["FailureReason"]
+            job = await sagemaker.end(sagemaker.create(**request(HyperParameters=sent)), "Failed")
+            assert "there is no object 'code/sourcedir.tar.gz'" in job["FailureReason"]
 
     go(story())
 

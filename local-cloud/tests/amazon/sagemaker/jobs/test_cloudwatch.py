@@ -41,15 +41,15 @@ def job(cloud: object) -> dict[str, Any]:
     )
     waiter = client.get_waiter("training_job_completed_or_stopped")
     waiter.wait(TrainingJobName=NAME, WaiterConfig={"Delay": 1})
-    found: dict[str, Any] = client.describe_training_job(TrainingJobName=NAME)
-    assert found["TrainingJobStatus"] == "Completed"
-    return found
+    job: dict[str, Any] = client.describe_training_job(TrainingJobName=NAME)
+    assert job["TrainingJobStatus"] == "Completed"
+    return job
 
 
 def wish(job: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A request for the losses of the day around the job."""
     start = job["CreationTime"].replace(hour=0, minute=0, second=0, microsecond=0)
-    found = {
+    request = {
         "Namespace": NAMESPACE,
         "MetricName": "loss",
         "Dimensions": [{"Name": "TrainingJobName", "Value": NAME}],
@@ -58,13 +58,13 @@ def wish(job: dict[str, Any], **more: Any) -> dict[str, Any]:
         "Period": 2 * 24 * 3600,
         "Statistics": ["Average", "Minimum", "Maximum", "Sum", "SampleCount"],
     }
-    return {name: value for name, value in (found | more).items() if value is not None}
+    return {name: value for name, value in (request | more).items() if value is not None}
 
 
 def test_statistics_are_of_what_the_job_said(job: dict[str, Any]) -> None:
-    found = boto3.client("cloudwatch").get_metric_statistics(**wish(job))
-    (point,) = found["Datapoints"]
-    assert found["Label"] == "loss" and point["Unit"] == "None"
+    metric_statistics = boto3.client("cloudwatch").get_metric_statistics(**wish(job))
+    (point,) = metric_statistics["Datapoints"]
+    assert metric_statistics["Label"] == "loss" and point["Unit"] == "None"
     assert point["Timestamp"] == wish(job)["StartTime"]
     assert (point["Average"], point["Sum"], point["SampleCount"]) == (0.5, 1.5, 3)
     assert (point["Minimum"], point["Maximum"]) == (0.25, 0.75)
@@ -77,12 +77,12 @@ def test_data_of_several_metrics_come_together(job: dict[str, Any]) -> None:
         {"Id": word.lower(), "MetricStat": {"Metric": metric, "Period": 172800, "Stat": word}}
         for word in ("Minimum", "Maximum")
     ]
-    found = boto3.client("cloudwatch").get_metric_data(
+    metric_data = boto3.client("cloudwatch").get_metric_data(
         MetricDataQueries=queries, StartTime=request["StartTime"], EndTime=request["EndTime"]
     )
-    values = {each["Id"]: each["Values"] for each in found["MetricDataResults"]}
+    values = {each["Id"]: each["Values"] for each in metric_data["MetricDataResults"]}
     assert values == {"minimum": [0.25], "maximum": [0.75]}
-    assert found["MetricDataResults"][0]["Timestamps"] == [request["StartTime"]]
+    assert metric_data["MetricDataResults"][0]["Timestamps"] == [request["StartTime"]]
 
 
 def test_older_sdks_send_json(job: dict[str, Any]) -> None:

@@ -25,13 +25,13 @@ def test_a_job_meets_its_configuration_and_its_data(tmp_path: Path, how: str) ->
             sagemaker.put("data/train/a.csv", "1")
             sagemaker.put("data/train/deep/b.csv", "2")
             address = sagemaker.put("val.npz", "3")
-            found = await sagemaker.run(
+            job = await sagemaker.run(
                 REPORT,
                 channels={"train": f"s3://{BUCKET}/data/train", "val": address},
                 HyperParameters={"epochs": "3"},
                 Environment={"MINE": "yes"},
             )
-            assert found["ModelArtifacts"]["S3ModelArtifacts"] == (
+            assert job["ModelArtifacts"]["S3ModelArtifacts"] == (
                 f"s3://{BUCKET}/out/a-job/output/model.tar.gz"
             )
             model = sagemaker.archive("out/a-job/output/model.tar.gz")

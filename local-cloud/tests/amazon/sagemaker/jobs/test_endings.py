@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from local_cloud.engine.spec import State
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.support import (
     BUCKET,
-    Json,
     Refusal,
     Service,
     channel,
@@ -47,37 +47,41 @@ async def begun(sagemaker: Service, name: str, word: str = "begun") -> None:
         await asyncio.sleep(0.02)
 
 
-def steps(found: Json) -> list[str]:
-    return [step["Status"] for step in found["SecondaryStatusTransitions"]]
+def steps(job: Json) -> list[str]:
+    return [step["Status"] for step in job["SecondaryStatusTransitions"]]
 
 
 class TestCompleted:
     def test_its_times_follow_one_another(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run("pass")
-                assert steps(found) == [
-                    *("Starting", "Downloading", "Training", "Uploading", "Completed")
+                job = await sagemaker.run("pass")
+                assert steps(job) == [
+                    "Starting",
+                    "Downloading",
+                    "Training",
+                    "Uploading",
+                    "Completed",
                 ]
-                for before, after in itertools.pairwise(found["SecondaryStatusTransitions"]):
+                for before, after in itertools.pairwise(job["SecondaryStatusTransitions"]):
                     assert before["StartTime"] <= before["EndTime"] == after["StartTime"]
                 assert (
-                    found["CreationTime"]
-                    <= found["TrainingStartTime"]
-                    <= found["TrainingEndTime"]
-                    == found["LastModifiedTime"]
+                    job["CreationTime"]
+                    <= job["TrainingStartTime"]
+                    <= job["TrainingEndTime"]
+                    == job["LastModifiedTime"]
                 )
-                assert found["BillableTimeInSeconds"] == found["TrainingTimeInSeconds"] >= 1
-                assert "FailureReason" not in found
+                assert job["BillableTimeInSeconds"] == job["TrainingTimeInSeconds"] >= 1
+                assert "FailureReason" not in job
 
         go(story())
 
     def test_what_was_not_asked_for_is_not_described(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run("pass")
+                job = await sagemaker.run("pass")
                 assert not {"HyperParameters", "CheckpointConfig", "Environment", "VpcConfig"} & {
-                    *found
+                    *job
                 }
 
         go(story())
@@ -111,8 +115,8 @@ for folder in ("/opt/ml/model", "/opt/ml/output/data"):
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 output = {"S3OutputPath": f"s3://{BUCKET}/out/", "CompressionType": "NONE"}
-                found = await sagemaker.run(script, OutputDataConfig=output)
-                assert found["ModelArtifacts"]["S3ModelArtifacts"] == (
+                job = await sagemaker.run(script, OutputDataConfig=output)
+                assert job["ModelArtifacts"]["S3ModelArtifacts"] == (
                     f"s3://{BUCKET}/out/a-job/output/model/"
                 )
                 assert sagemaker.keys("out/") == ["out/a-job/output/model/a/b"]
@@ -160,29 +164,29 @@ class TestFailed:
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run(script, status="Failed")
-                reason = found["FailureReason"]
+                job = await sagemaker.run(script, status="Failed")
+                reason = job["FailureReason"]
                 assert reason.startswith("AlgorithmError: no rows no rows")
                 assert reason.endswith(", exit code: 3")
                 assert len(reason) == 1024
-                assert steps(found)[-2:] == ["Uploading", "Failed"]
+                assert steps(job)[-2:] == ["Uploading", "Failed"]
 
         go(story())
 
     def test_without_a_failure_file_the_last_line_is(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run("raise ValueError('no rows')", status="Failed")
+                job = await sagemaker.run("raise ValueError('no rows')", status="Failed")
                 reason = "AlgorithmError: ValueError: no rows, exit code: 1"
-                assert found["FailureReason"] == reason
+                assert job["FailureReason"] == reason
 
         go(story())
 
     def test_where_the_script_said_nothing_neither_does_the_reason(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run("raise SystemExit(3)", status="Failed")
-                assert found["FailureReason"] == "AlgorithmError: , exit code: 3"
+                job = await sagemaker.run("raise SystemExit(3)", status="Failed")
+                assert job["FailureReason"] == "AlgorithmError: , exit code: 3"
 
         go(story())
 
@@ -191,16 +195,16 @@ class TestFailed:
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run(script, status="Failed")
-                assert found["FailureReason"] == "AlgorithmError: no rows, exit code: 1"
+                job = await sagemaker.run(script, status="Failed")
+                assert job["FailureReason"] == "AlgorithmError: no rows, exit code: 1"
 
         go(story())
 
     def test_a_signal_counts_as_a_shell_counts_it(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run("import os; os.kill(os.getpid(), 9)", status="Failed")
-                assert found["FailureReason"].endswith(", exit code: 137")
+                job = await sagemaker.run("import os; os.kill(os.getpid(), 9)", status="Failed")
+                assert job["FailureReason"].endswith(", exit code: 137")
 
         go(story())
 
@@ -215,8 +219,8 @@ time.sleep(600)
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run(script, instances=2, status="Failed")
-                assert "algo-2 gives up" in found["FailureReason"]
+                job = await sagemaker.run(script, instances=2, status="Failed")
+                assert "algo-2 gives up" in job["FailureReason"]
 
         go(story())
 
@@ -243,8 +247,8 @@ time.sleep(600)
                     **source,
                 )
                 name = sagemaker.create(**request(**sent))
-                found = await sagemaker.end(name, "Failed")
-                assert found["FailureReason"] == (
+                job = await sagemaker.end(name, "Failed")
+                assert job["FailureReason"] == (
                     "AlgorithmError: ValueError: no rows in train.npz, exit code: 1"
                 ), sagemaker.log(name)
 
@@ -261,18 +265,18 @@ time.sleep(600)
                     requirements="requirements.txt",
                 )
                 name = sagemaker.create(**request(**sent))
-                found = await sagemaker.end(name, "Failed")
-                assert "no-such-package was not found in the cache" in found["FailureReason"]
+                job = await sagemaker.end(name, "Failed")
+                assert "no-such-package was not found in the cache" in job["FailureReason"]
 
         go(story())
 
     def test_an_image_alone_is_refused(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.end(sagemaker.create(**request()), "Failed")
-                assert found["FailureReason"].startswith("ClientError: 763104351884.dkr")
-                assert "is named, not pulled" in found["FailureReason"]
-                assert steps(found) == ["Starting", "Downloading", "Failed"]
+                job = await sagemaker.end(sagemaker.create(**request()), "Failed")
+                assert job["FailureReason"].startswith("ClientError: 763104351884.dkr")
+                assert "is named, not pulled" in job["FailureReason"]
+                assert steps(job) == ["Starting", "Downloading", "Failed"]
 
         go(story())
 
@@ -285,8 +289,8 @@ time.sleep(600)
                 output = {"S3OutputPath": "s3://short-lived"}
                 name = sagemaker.send(script=script, OutputDataConfig=output)
                 sagemaker.objects.delete_bucket("short-lived")
-                found = await sagemaker.end(name, "Failed")
-                assert found["FailureReason"].startswith("ClientError: Artifact upload failed: ")
+                job = await sagemaker.end(name, "Failed")
+                assert job["FailureReason"].startswith("ClientError: Artifact upload failed: ")
 
         go(story())
 
@@ -298,10 +302,10 @@ class TestStopped:
                 name = sagemaker.send(script=WAITS)
                 await begun(sagemaker, name)
                 sagemaker("StopTrainingJob", TrainingJobName=name)
-                found = sagemaker("DescribeTrainingJob", TrainingJobName=name)
-                assert found["TrainingJobStatus"] == found["SecondaryStatus"] == "Stopping"
-                found = await sagemaker.end(name, "Stopped")
-                assert steps(found)[2:] == ["Training", "Stopping", "Uploading", "Stopped"]
+                job = sagemaker("DescribeTrainingJob", TrainingJobName=name)
+                assert job["TrainingJobStatus"] == job["SecondaryStatus"] == "Stopping"
+                job = await sagemaker.end(name, "Stopped")
+                assert steps(job)[2:] == ["Training", "Stopping", "Uploading", "Stopped"]
                 assert sagemaker.archive("out/a-job/output/model.tar.gz") == {"so-far": b"half"}
 
         go(story())
@@ -332,15 +336,15 @@ class TestStopped:
                 sagemaker.send("first", WAITS)
                 sagemaker.send("second")
                 await begun(sagemaker, "first")
-                found = sagemaker("DescribeTrainingJob", TrainingJobName="second")
-                assert found["TrainingJobStatus"] == "InProgress"
-                assert found["SecondaryStatus"] == "Starting"
-                message = found["SecondaryStatusTransitions"][0]["StatusMessage"]
+                job = sagemaker("DescribeTrainingJob", TrainingJobName="second")
+                assert job["TrainingJobStatus"] == "InProgress"
+                assert job["SecondaryStatus"] == "Starting"
+                message = job["SecondaryStatusTransitions"][0]["StatusMessage"]
                 assert "waits for its turn" in message
                 sagemaker("StopTrainingJob", TrainingJobName="second")
-                found = await sagemaker.end("second", "Stopped")
-                assert steps(found) == ["Starting", "Stopped"]
-                assert "TrainingStartTime" not in found
+                job = await sagemaker.end("second", "Stopped")
+                assert steps(job) == ["Starting", "Stopped"]
+                assert "TrainingStartTime" not in job
                 sagemaker("StopTrainingJob", TrainingJobName="first")
                 await sagemaker.end("first", "Stopped")
 
@@ -360,9 +364,9 @@ class TestStopped:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 limit = {"MaxRuntimeInSeconds": 1}
-                found = await sagemaker.run(WAITS, status="Stopped", StoppingCondition=limit)
-                assert found["SecondaryStatus"] == "MaxRuntimeExceeded"
-                assert "FailureReason" not in found
+                job = await sagemaker.run(WAITS, status="Stopped", StoppingCondition=limit)
+                assert job["SecondaryStatus"] == "MaxRuntimeExceeded"
+                assert "FailureReason" not in job
                 assert sagemaker.archive("out/a-job/output/model.tar.gz") == {"so-far": b"half"}
 
         go(story())
@@ -383,11 +387,11 @@ class TestMetrics:
                     {"Name": "absent", "Regex": "absent=(.*)"},
                 ]
                 algorithm = {"MetricDefinitions": wanted}
-                found = await sagemaker.run(script, AlgorithmSpecification=algorithm)
-                values = {one["MetricName"]: one["Value"] for one in found["FinalMetricDataList"]}
+                job = await sagemaker.run(script, AlgorithmSpecification=algorithm)
+                values = {one["MetricName"]: one["Value"] for one in job["FinalMetricDataList"]}
                 assert values == {"loss": 1 / 3, "accuracy": 0.75}
-                for one in found["FinalMetricDataList"]:
-                    assert found["CreationTime"] < one["Timestamp"] <= found["TrainingEndTime"]
+                for one in job["FinalMetricDataList"]:
+                    assert job["CreationTime"] < one["Timestamp"] <= job["TrainingEndTime"]
 
         go(story())
 
@@ -435,8 +439,8 @@ while not (folder / "go").exists(): time.sleep(0.02)
     def test_what_cannot_be_one_folder_is_refused(self, tmp_path: Path, config: Json) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run("pass", status="Failed", CheckpointConfig=config)
-                assert found["FailureReason"].startswith("ClientError: CheckpointConfig.")
+                job = await sagemaker.run("pass", status="Failed", CheckpointConfig=config)
+                assert job["FailureReason"].startswith("ClientError: CheckpointConfig.")
 
         go(story())
 
@@ -465,9 +469,9 @@ with (run / "events.out.tfevents.1").open("w") as events:
                 below = f"tb/{name}/tensorboard-output/run"
                 assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first "
                 sagemaker.put(f"{below}/go", "")
-                found = await sagemaker.end(name)
+                job = await sagemaker.end(name)
                 assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first last"
-                assert found["TensorBoardOutputConfig"] == config
+                assert job["TensorBoardOutputConfig"] == config
                 archives = sagemaker.keys("out/")
                 assert not archives, "events are not output data, too"
 
@@ -483,9 +487,9 @@ with (run / "events.out.tfevents.1").open("w") as events:
                         "LocalPath": "/opt/ml/x",
                     },
                 }
-                found = await sagemaker.run("pass", status="Failed", **both)
+                job = await sagemaker.run("pass", status="Failed", **both)
                 said = "ClientError: TensorBoardOutputConfig.LocalPath: /opt/ml/x has another use"
-                assert found["FailureReason"].startswith(said)
+                assert job["FailureReason"].startswith(said)
 
         go(story())
 
@@ -518,10 +522,10 @@ for path in root.rglob("*"):
                 train = channel("train", f"s3://{BUCKET}/{prefix}")
                 await sagemaker.run(script, InputDataConfig=[train])
                 model = sagemaker.archive("out/a-job/output/model.tar.gz")
-                found = sorted(name.replace("|", "/") for name in model)
+                names = sorted(name.replace("|", "/") for name in model)
                 if prefix == "train":  # `train/` itself is the folder that was named
                     files[:] = ["a", "b/c", "train.csv"]
-                assert found == files
+                assert names == files
 
         go(story())
 
@@ -552,8 +556,8 @@ pathlib.Path("/opt/ml/model", host).write_text(",".join(names))
             async with running(tmp_path) as sagemaker:
                 sagemaker.put(key, "")
                 train = channel("train", f"s3://{BUCKET}/train/")
-                found = await sagemaker.run("pass", status="Failed", InputDataConfig=[train])
-                assert f"the key '{key}' cannot be a file's path" in found["FailureReason"]
+                job = await sagemaker.run("pass", status="Failed", InputDataConfig=[train])
+                assert f"the key '{key}' cannot be a file's path" in job["FailureReason"]
                 assert not list((tmp_path / "jobs").rglob("escape"))
 
         go(story())

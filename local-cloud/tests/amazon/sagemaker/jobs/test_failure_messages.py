@@ -48,8 +48,8 @@ def test_a_job_is_taken_and_fails(tmp_path: Path, failure: str, words: str) -> N
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
             sagemaker.engine.failures.add(Rehearsed(failure))
-            found = await sagemaker.run(SLEEPS, instances=2, status="Failed")
-            assert found["FailureReason"].startswith(words)
+            job = await sagemaker.run(SLEEPS, instances=2, status="Failed")
+            assert job["FailureReason"].startswith(words)
 
     go(story())
 
@@ -60,7 +60,7 @@ def test_an_endpoint_that_is_never_healthy() -> None:
     local_cloud.rehearse("endpoint never healthy")
     config = serving.configuration(serving.variant(model))
     with serving.endpoint(config, status="Failed") as name:
-        found = boto3.client("sagemaker").describe_endpoint(EndpointName=name)
-    assert found["FailureReason"].startswith(
+        endpoint = boto3.client("sagemaker").describe_endpoint(EndpointName=name)
+    assert endpoint["FailureReason"].startswith(
         "The primary container for production variant AllTraffic did not pass the ping health check"
     )

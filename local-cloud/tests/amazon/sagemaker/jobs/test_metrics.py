@@ -40,13 +40,13 @@ class TestFinal:
     ) -> None:
         with tempfile.TemporaryDirectory() as folder:
             logs = [written(Path(folder, f"{n}.log"), one) for n, one in enumerate((first, second))]
-            found = metrics.final([{"Name": "loss", "Regex": "loss=(.*?);"}], logs, 60)
+            values = metrics.final([{"Name": "loss", "Regex": "loss=(.*?);"}], logs, 60)
         if said := first + second:
             latest = max(moment for moment, _ in said)
             value = [value for moment, value in said if moment == latest][-1]
-            assert found == [{"MetricName": "loss", "Value": value, "Timestamp": latest}]
+            assert values == [{"MetricName": "loss", "Value": value, "Timestamp": latest}]
         else:
-            assert found == []
+            assert values == []
 
     def test_an_expression_that_does_not_end_is_given_up(self, tmp_path: Path) -> None:
         log = tmp_path / "0.log"
@@ -62,8 +62,8 @@ class TestFinal:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 algorithm = {"MetricDefinitions": [RUNAWAY]}
-                found = await sagemaker.run(f"print({BAIT!r})", AlgorithmSpecification=algorithm)
-                assert "FinalMetricDataList" not in found
+                job = await sagemaker.run(f"print({BAIT!r})", AlgorithmSpecification=algorithm)
+                assert "FinalMetricDataList" not in job
                 assert "MetricDefinitions: a regular expression ran" in sagemaker.log("a-job")
 
         go(story())

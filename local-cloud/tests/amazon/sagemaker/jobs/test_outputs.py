@@ -67,8 +67,8 @@ def test_what_claims_to_be_larger_than_all_that_is_allowed_is_refused_at_once(
 def test_a_sparse_file_stays_sparse(objects: Objects, host: Host) -> None:
     sparse(host.ml / "model/holes", 50_000_000)
     outputs.upload(request("NONE"), [host], objects)
-    found = objects.get("bucket", "job/output/model/holes")
-    assert found.size == 50_000_000 and found.path.stat().st_blocks * 512 < 1_000_000
+    stored = objects.get("bucket", "job/output/model/holes")
+    assert stored.size == 50_000_000 and stored.path.stat().st_blocks * 512 < 1_000_000
 
 
 def test_folders_nested_more_deeply_than_python_calls_functions_are_packed(

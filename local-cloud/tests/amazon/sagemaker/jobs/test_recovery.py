@@ -36,17 +36,17 @@ def test_a_killed_server(tmp_path: Path, step: str) -> None:
         assert server.stdout
         assert server.stdout.readline() == f"{step}\n"
         marks = [f"LOCAL_CLOUD_ENGINE={tmp_path.resolve() / 'jobs'}", "LOCAL_CLOUD_JOB=first"]
-        before = reaper.living((), marks)
+        before = reaper.find_living((), marks)
         assert bool(before) == (step in ("Interrupted", "Training"))
         server.kill()
 
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
-            found = await sagemaker.end("first", "Failed")
-            assert found["FailureReason"].startswith(
+            job = await sagemaker.end("first", "Failed")
+            assert job["FailureReason"].startswith(
                 "InternalServerError: We encountered an internal error. The local cloud ended while"
             )
-            steps = [one["Status"] for one in found["SecondaryStatusTransitions"]]
+            steps = [one["Status"] for one in job["SecondaryStatusTransitions"]]
             assert steps[-2:] == [step, "Failed"]
             pids = [int(line) for line in sagemaker.log("first").splitlines() if line.isdigit()]
             assert len(pids) == (step != "Uploading") and not any(map(alive, before))

@@ -16,8 +16,9 @@ from local_cloud.amazon.sagemaker.jobs import failure_reason, status
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.jobs.attempt_runner import AGAIN
 from local_cloud.engine.spec import Attempt, Job, Outcome, State
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.jobs.test_endings import begun, steps
-from tests.amazon.sagemaker.support import BUCKET, Json, go, running
+from tests.amazon.sagemaker.support import BUCKET, go, running
 
 # Counts epochs; when it is told to end it keeps how far it is in the checkpoints' folder, if there
 # is one, and goes on from there.
@@ -71,9 +72,9 @@ class TestInterrupted:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 sagemaker.engine.rehearse([30])
-                found = await sagemaker.run(trains(), instances=2, **spot(**CHECKPOINTS))
-                assert steps(found) == [*ONCE, "Interrupted", *ONCE, "Uploading", "Completed"]
-                for before, after in itertools.pairwise(found["SecondaryStatusTransitions"]):
+                job = await sagemaker.run(trains(), instances=2, **spot(**CHECKPOINTS))
+                assert steps(job) == [*ONCE, "Interrupted", *ONCE, "Uploading", "Completed"]
+                for before, after in itertools.pairwise(job["SecondaryStatusTransitions"]):
                     assert before["StartTime"] <= before["EndTime"] == after["StartTime"]
                 log = sagemaker.log("a-job")
                 assert epochs(log) == list(range(1, 61))
@@ -84,7 +85,7 @@ class TestInterrupted:
                 assert sagemaker.keys("checkpoints/") == [
                     f"checkpoints/of-a-job/epoch-algo-{n}" for n in (1, 2)
                 ]
-                assert found["EnableManagedSpotTraining"]
+                assert job["EnableManagedSpotTraining"]
 
         go(story())
 
@@ -105,18 +106,18 @@ class TestInterrupted:
                 name = sagemaker.send(script=trains(), **spot(**CHECKPOINTS))
                 seen: list[tuple[str, str]] = []
                 while not sagemaker.engine.get(name).state.ended:
-                    found = sagemaker("DescribeTrainingJob", TrainingJobName=name)
+                    job = sagemaker("DescribeTrainingJob", TrainingJobName=name)
                     listed = sagemaker("ListTrainingJobs")["TrainingJobSummaries"][0]
-                    assert listed["TrainingJobStatus"] == found["TrainingJobStatus"]
-                    now = found["TrainingJobStatus"], found["SecondaryStatus"]
+                    assert listed["TrainingJobStatus"] == job["TrainingJobStatus"]
+                    now = job["TrainingJobStatus"], job["SecondaryStatus"]
                     if now not in seen[-1:]:
                         seen.append(now)
                     await asyncio.sleep(0.01)
-                found = await sagemaker.end(name)
+                job = await sagemaker.end(name)
                 assert {status for status, _ in seen} == {"InProgress"}
                 secondary = [word for _, word in seen]
                 assert secondary.count("Training") == 3
-                assert steps(found).count("Interrupted") == 2
+                assert steps(job).count("Interrupted") == 2
 
         go(story())
 
@@ -124,17 +125,17 @@ class TestInterrupted:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 sagemaker.engine.rehearse([5])
-                found = await sagemaker.run(trains(10))
-                assert "Interrupted" not in steps(found)
+                job = await sagemaker.run(trains(10))
+                assert "Interrupted" not in steps(job)
 
         go(story())
 
     def test_a_failed_script_is_failed(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                found = await sagemaker.run("import os; os.abort()", status="Failed", **spot())
-                assert "exit code: 134" in found["FailureReason"]
-                assert steps(found).count("Training") == 1
+                job = await sagemaker.run("import os; os.abort()", status="Failed", **spot())
+                assert "exit code: 134" in job["FailureReason"]
+                assert steps(job).count("Training") == 1
 
         go(story())
 
@@ -152,9 +153,9 @@ time.sleep(60)
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 sagemaker.engine.rehearse([1])
-                found = await sagemaker.run(script, status="Failed", **spot(**CHECKPOINTS))
+                job = await sagemaker.run(script, status="Failed", **spot(**CHECKPOINTS))
                 expected = "AlgorithmError: the second time it fails, exit code: 1"
-                assert found["FailureReason"] == expected
+                assert job["FailureReason"] == expected
 
         go(story())
 
@@ -182,11 +183,11 @@ class TestLimits:
                 sagemaker.engine.rehearse([20])  # after 0.4 s of training
                 script = trains(10_000)
                 wanted = spot(StoppingCondition=limits)
-                found = await sagemaker.run(script, status="Stopped", **wanted)
-                assert found["SecondaryStatus"] == secondary
-                assert steps(found)[:7] == [*ONCE, "Interrupted", *ONCE]
-                assert "FailureReason" not in found
-                assert found["ModelArtifacts"]["S3ModelArtifacts"].endswith("model.tar.gz")
+                job = await sagemaker.run(script, status="Stopped", **wanted)
+                assert job["SecondaryStatus"] == secondary
+                assert steps(job)[:7] == [*ONCE, "Interrupted", *ONCE]
+                assert "FailureReason" not in job
+                assert job["ModelArtifacts"]["S3ModelArtifacts"].endswith("model.tar.gz")
 
         go(story())
 
@@ -198,13 +199,15 @@ class TestLimits:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 sagemaker.engine.rehearse([2])
-                found = await sagemaker.run(trains(), **spot(**CHECKPOINTS))
+                ended_job = await sagemaker.run(trains(), **spot(**CHECKPOINTS))
                 job = sagemaker.engine.get("a-job")
                 first, second = job.attempts
                 machines = (first.ended or 0) - first.staged + (job.ended or 0) - second.staged
-                assert found["TrainingTimeInSeconds"] == math.ceil(machines)
-                assert found["BillableTimeInSeconds"] == math.ceil(machines)
-                assert found["TrainingEndTime"] - found["TrainingStartTime"] > machines + 2.9
+                assert ended_job["TrainingTimeInSeconds"] == math.ceil(machines)
+                assert ended_job["BillableTimeInSeconds"] == math.ceil(machines)
+                assert (
+                    ended_job["TrainingEndTime"] - ended_job["TrainingStartTime"] > machines + 2.9
+                )
 
         go(story())
 
@@ -223,9 +226,14 @@ class TestStopped:
                 described = sagemaker("DescribeTrainingJob", TrainingJobName=name)
                 assert described["SecondaryStatus"] == "Starting"
                 sagemaker("StopTrainingJob", TrainingJobName=name)
-                found = await sagemaker.end(name, "Stopped")
-                assert steps(found) == [
-                    *(*ONCE, "Interrupted", "Starting", "Stopping", "Uploading", "Stopped")
+                job = await sagemaker.end(name, "Stopped")
+                assert steps(job) == [
+                    *ONCE,
+                    "Interrupted",
+                    "Starting",
+                    "Stopping",
+                    "Uploading",
+                    "Stopped",
                 ]
                 assert not sagemaker.keys("out/")  # the first attempt's disks are gone
 
@@ -250,8 +258,8 @@ time.sleep(60)
                 described = sagemaker("DescribeTrainingJob", TrainingJobName=name)
                 assert described["SecondaryStatus"] == "Interrupted"
                 sagemaker("StopTrainingJob", TrainingJobName=name)
-                found = await sagemaker.end(name, "Stopped")
-                assert steps(found)[3:] == ["Interrupted", "Stopping", "Uploading", "Stopped"]
+                job = await sagemaker.end(name, "Stopped")
+                assert steps(job)[3:] == ["Interrupted", "Stopping", "Uploading", "Stopped"]
 
         go(story())
 
@@ -276,22 +284,26 @@ def test_the_steps_of_any_number_of_attempts(
     state = State.SUCCEEDED if ended else State.RUNNING
     outcome = Outcome(state, "succeeded", "") if ended else None
     job = Job(
-        *("a", "sagemaker", 1, state, 1e9),
+        "a",
+        "sagemaker",
+        1,
+        state,
+        1e9,
         started=attempts[0].started,
         ended=now if ended else None,
         outcome=outcome,
         attempts=tuple(attempts),
     )
-    found = status.progress(job, {})
+    described = status.progress(job, {})
     words = [*ONCE, *["Interrupted", *ONCE] * (len(tries) - 1), *["Completed"] * ended]
-    assert steps(found) == words
-    every = found["SecondaryStatusTransitions"]
+    assert steps(described) == words
+    every = described["SecondaryStatusTransitions"]
     assert all(a["EndTime"] == b["StartTime"] for a, b in itertools.pairwise(every))
     assert ("EndTime" in every[-1]) == ended
-    assert found["SecondaryStatus"] == words[-1]
+    assert described["SecondaryStatus"] == words[-1]
     if ended:
         apart = [(each.ended or 0) - each.staged for each in attempts]
-        assert abs(found["TrainingTimeInSeconds"] - sum(apart)) < 1 + 1e-3
+        assert abs(described["TrainingTimeInSeconds"] - sum(apart)) < 1 + 1e-3
 
 
 @given(st.lists(st.sampled_from(["a", "b ", "local cloud: x", f"{AGAIN}2", "=======", ""])))

@@ -65,9 +65,9 @@ def test_nothing_that_was_acknowledged_is_lost(own: Home) -> None:
     wanted = {f"kept-{number}" for number in numbers}
     control.start(own)
     with client(own, READS) as reader:
-        found = json.loads(reader.communicate()[0])
-    for names in found.values():
+        content = json.loads(reader.communicate()[0])
+    for names in content.values():
         assert wanted <= set(names)
         # One more may be there, which had no time to be acknowledged.
         assert len(set(names) - wanted) <= 1
-    assert set(found["associated"]) <= set(found["contexts"])
+    assert set(content["associated"]) <= set(content["contexts"])

@@ -76,17 +76,17 @@ def graph(sdk: SimpleNamespace, name: str) -> Graph:
 def query(sdk: SimpleNamespace, graph: Graph, start: str, **params: Any) -> set[str]:
     """The names in the graph of a query's vertices."""
     names = {arn: word for word, arn in graph.items()}
-    found = sdk.client.query_lineage(StartArns=[graph[start]], **params)
-    return {names[vertex["Arn"]] for vertex in found["Vertices"]}
+    graph_found = sdk.client.query_lineage(StartArns=[graph[start]], **params)
+    return {names[vertex["Arn"]] for vertex in graph_found["Vertices"]}
 
 
 def refused(call: Any, code: str, sentence: str, **params: Any) -> None:
     """Require that a call is refused in these words."""
     from botocore.exceptions import ClientError
 
-    with pytest.raises(ClientError, match=sentence) as found:
+    with pytest.raises(ClientError, match=sentence) as refusal:
         call(**params)
-    assert found.value.response["Error"]["Code"] == code
+    assert refusal.value.response["Error"]["Code"] == code
 
 
 def test_a_query_walks_in_its_direction(sdk: SimpleNamespace, graph: Graph) -> None:
@@ -110,19 +110,19 @@ def test_filters_choose_what_is_returned(sdk: SimpleNamespace, graph: Graph) -> 
 
 
 def test_edges_are_those_of_the_path_to_what_was_found(sdk: SimpleNamespace, graph: Graph) -> None:
-    found = sdk.client.query_lineage(
+    graph_found = sdk.client.query_lineage(
         StartArns=[graph["endpoint"]], IncludeEdges=True, Filters={"Types": ["DataSet"]}
     )
     path = ["endpoint", "deploy", "model", "data"]
-    assert [vertex["Arn"] for vertex in found["Vertices"]] == [graph[word] for word in path]
-    types = [(vertex["Type"], vertex["LineageType"]) for vertex in found["Vertices"][1:]]
+    assert [vertex["Arn"] for vertex in graph_found["Vertices"]] == [graph[word] for word in path]
+    types = [(vertex["Type"], vertex["LineageType"]) for vertex in graph_found["Vertices"][1:]]
     assert types == [("ModelDeployment", "Action"), ("Model", "Artifact"), ("DataSet", "Artifact")]
     wanted = [
         (graph["deploy"], graph["endpoint"], "AssociatedWith"),
         (graph["model"], graph["deploy"], "ContributedTo"),
         (graph["data"], graph["model"], "AssociatedWith"),
     ]
-    edges = [tuple(edge.values()) for edge in found["Edges"]]
+    edges = [tuple(edge.values()) for edge in graph_found["Edges"]]
     assert edges == wanted
 
 
@@ -141,24 +141,28 @@ def test_a_query_has_pages_and_each_edge_is_on_one(sdk: SimpleNamespace, graph: 
 def test_a_circle_of_associations_comes_to_an_end(sdk: SimpleNamespace, graph: Graph) -> None:
     sdk.client.add_association(SourceArn=graph["endpoint"], DestinationArn=graph["image"])
     assert query(sdk, graph, "model", IncludeEdges=True, Direction="Descendants") == {
-        *("model", "deploy", "endpoint", "image")
+        "model",
+        "deploy",
+        "endpoint",
+        "image",
     }
 
 
 def test_associations_are_listed_by_their_ends(sdk: SimpleNamespace, graph: Graph) -> None:
     def listed(**params: Any) -> list[str]:
-        found = sdk.client.list_associations(**params)["AssociationSummaries"]
-        return [one["SourceName"].rpartition("-")[2] for one in found]
+        associations = sdk.client.list_associations(**params)["AssociationSummaries"]
+        return [one["SourceName"].rpartition("-")[2] for one in associations]
 
     model = graph["model"]
     assert listed(DestinationArn=model) == ["data", "image"]  # the newest first
     assert listed(DestinationArn=model, SortBy="SourceType", SortOrder="Descending") == [
-        *("image", "data")
+        "image",
+        "data",
     ]
     assert listed(DestinationArn=model, SourceType="Image") == ["image"]
     assert listed(DestinationArn=model, AssociationType="AssociatedWith") == ["data"]
-    (found,) = sdk.client.list_associations(SourceArn=model)["AssociationSummaries"]
-    assert found["DestinationType"] == "ModelDeployment"
+    (associations,) = sdk.client.list_associations(SourceArn=model)["AssociationSummaries"]
+    assert associations["DestinationType"] == "ModelDeployment"
 
 
 def test_what_is_there_is_not_made_again(sdk: SimpleNamespace, graph: Graph, name: str) -> None:
@@ -192,9 +196,9 @@ def test_properties_are_added_and_removed(sdk: SimpleNamespace, graph: Graph, na
     sdk.client.update_artifact(
         ArtifactArn=graph["data"], Properties={"rows": "714"}, PropertiesToRemove=["of"]
     )
-    found = sdk.client.describe_artifact(ArtifactArn=graph["data"])
-    assert found["Properties"] == {"rows": "714"}
-    assert found["LastModifiedTime"] > found["CreationTime"]
+    artifact = sdk.client.describe_artifact(ArtifactArn=graph["data"])
+    assert artifact["Properties"] == {"rows": "714"}
+    assert artifact["LastModifiedTime"] > artifact["CreationTime"]
     sdk.client.update_action(ActionName=name, Status="Completed", Description="it answers")
     action = sdk.client.describe_action(ActionName=graph["deploy"])
     assert (action["Status"], action["Description"]) == ("Completed", "it answers")
@@ -226,13 +230,13 @@ def test_the_lineage_classes_of_the_sdk(sdk: SimpleNamespace, name: str) -> None
     context.properties, context.properties_to_remove = {"b": "2"}, ["a"]
     context.save()
     assert lineage.Context.load(name, **session).properties == {"b": "2"}
-    found = lineage.LineageQuery(sdk.session).query(
+    rows = lineage.LineageQuery(sdk.session).query(
         start_arns=[context.context_arn],
         query_filter=lineage.LineageFilter(sources=[lineage.LineageSourceEnum.DATASET]),
         direction=lineage.LineageQueryDirectionEnum.ASCENDANTS,
         include_edges=False,
     )
-    (vertex,) = found.vertices
+    (vertex,) = rows.vertices
     assert vertex.to_lineage_object().source.source_uri == f"s3://{name}/data"
     table = lineage.LineageTableVisualizer(sdk.session).show(context_arn=context.context_arn)
     assert table.values.tolist() == [
@@ -249,8 +253,8 @@ def test_the_resources_of_the_sdk(sdk: SimpleNamespace, name: str) -> None:
     source = sdk.shapes.ActionSource(source_uri=name)
     action = sdk.resources.Action.create(action_name=name, source=source, action_type="Review")
     assert action.get_name() == name
-    (found,) = sdk.resources.Action.get_all(source_uri=name)
-    assert found.action_type == "Review"
+    (everything,) = sdk.resources.Action.get_all(source_uri=name)
+    assert everything.action_type == "Review"
     action.delete()
     with pytest.raises(sdk.ClientError, match="does not exist"):
         action.refresh()

@@ -67,10 +67,10 @@ def arn(client: Any) -> str:
 
 def test_a_training_job_is_a_trial_component(client: Any, arn: str) -> None:
     job = client.describe_training_job(TrainingJobName="Tracked")
-    found = client.describe_trial_component(TrialComponentName="Tracked-aws-training-job")
-    assert found["Source"] == {"SourceArn": arn, "SourceType": "SageMakerTrainingJob"}
-    assert found["DisplayName"] == "Tracked-aws-training-job"
-    assert found["Parameters"] == {
+    component = client.describe_trial_component(TrialComponentName="Tracked-aws-training-job")
+    assert component["Source"] == {"SourceArn": arn, "SourceType": "SageMakerTrainingJob"}
+    assert component["DisplayName"] == "Tracked-aws-training-job"
+    assert component["Parameters"] == {
         "epochs": {"NumberValue": 3.0},
         "optimizer": {"StringValue": '"adam"'},
         "SageMaker.ImageUri": {"StringValue": IMAGE},
@@ -78,21 +78,21 @@ def test_a_training_job_is_a_trial_component(client: Any, arn: str) -> None:
         "SageMaker.InstanceType": {"StringValue": "ml.m5.large"},
         "SageMaker.VolumeSizeInGB": {"NumberValue": 10.0},
     }
-    assert found["InputArtifacts"] == {"train": {"Value": DATA, "MediaType": "text/csv"}}
+    assert component["InputArtifacts"] == {"train": {"Value": DATA, "MediaType": "text/csv"}}
     model = f"{OUT}/Tracked/output/model.tar.gz"
-    assert found["OutputArtifacts"] == {"SageMaker.ModelArtifact": {"Value": model}}
-    assert found["Status"]["PrimaryStatus"] == "Completed"
-    assert (found["StartTime"], found["EndTime"]) == (
+    assert component["OutputArtifacts"] == {"SageMaker.ModelArtifact": {"Value": model}}
+    assert component["Status"]["PrimaryStatus"] == "Completed"
+    assert (component["StartTime"], component["EndTime"]) == (
         job["TrainingStartTime"],
         job["TrainingEndTime"],
     )
-    (metric,) = found["Metrics"]
+    (metric,) = component["Metrics"]
     wanted = {"MetricName": "test:loss", "SourceArn": arn, "Count": 3}
     wanted |= {"Min": 0.25, "Max": 0.75, "Avg": 0.5, "Last": 0.75}
     assert wanted.items() <= metric.items()
     # The SDK asks with the ARN in lower case.
     (listed,) = client.list_trial_components(SourceArn=arn.lower())["TrialComponentSummaries"]
-    assert listed["TrialComponentSource"] == found["Source"]
+    assert listed["TrialComponentSource"] == component["Source"]
 
 
 def test_what_it_read_and_made_are_artifacts(client: Any, arn: str) -> None:
@@ -100,19 +100,20 @@ def test_what_it_read_and_made_are_artifacts(client: Any, arn: str) -> None:
     inner = component["TrialComponentArn"]
     read = client.list_associations(DestinationArn=inner)["AssociationSummaries"]
     assert {(one["SourceType"], one["AssociationType"]) for one in read} == {
-        *(("Image", "ContributedTo"), ("DataSet", "ContributedTo"))
+        ("Image", "ContributedTo"),
+        ("DataSet", "ContributedTo"),
     }
     (made,) = client.list_associations(SourceArn=inner)["AssociationSummaries"]
     assert (made["DestinationType"], made["AssociationType"]) == ("Model", "Produced")
     (model,) = client.list_artifacts(SourceUri=f"{OUT}/Tracked/output/model.tar.gz")[
         "ArtifactSummaries"
     ]
-    found = client.query_lineage(
+    graph_found = client.query_lineage(
         StartArns=[model["ArtifactArn"]],
         Direction="Ascendants",
         Filters={"LineageTypes": ["TrialComponent"], "Types": ["TrainingJob"]},
     )
-    assert [vertex["Arn"] for vertex in found["Vertices"]] == [inner]
+    assert [vertex["Arn"] for vertex in graph_found["Vertices"]] == [inner]
 
 
 def test_an_experiment_config_makes_it_part_of_a_trial(client: Any, arn: str) -> None:
@@ -191,18 +192,20 @@ def test_a_processing_job_is_tracked_too(client: Any) -> None:
     )["ProcessingJobArn"]
     waiter = client.get_waiter("processing_job_completed_or_stopped")
     waiter.wait(ProcessingJobName="tracked", WaiterConfig={"Delay": 1})
-    found = client.describe_trial_component(TrialComponentName="tracked-aws-processing-job")
-    assert found["Source"] == {"SourceArn": made, "SourceType": "SageMakerProcessingJob"}
-    assert found["Parameters"] == {
+    component = client.describe_trial_component(TrialComponentName="tracked-aws-processing-job")
+    assert component["Source"] == {"SourceArn": made, "SourceType": "SageMakerProcessingJob"}
+    assert component["Parameters"] == {
         "SageMaker.InstanceCount": {"NumberValue": 1.0},
         "SageMaker.InstanceType": {"StringValue": "ml.m5.large"},
         "SageMaker.VolumeSizeInGB": {"NumberValue": 10.0},
     }
-    assert found["InputArtifacts"] == {"SageMaker.ImageUri": {"Value": IMAGE}}
-    assert found["OutputArtifacts"] == {"metrics": {"Value": f"{OUT}/metrics"}}
-    assert found["Status"] == {
+    assert component["InputArtifacts"] == {"SageMaker.ImageUri": {"Value": IMAGE}}
+    assert component["OutputArtifacts"] == {"metrics": {"Value": f"{OUT}/metrics"}}
+    assert component["Status"] == {
         "PrimaryStatus": "Completed",
         "Message": "Status: Completed, exit message: null, failure reason: null",
     }
-    (left,) = client.list_associations(SourceArn=found["TrialComponentArn"])["AssociationSummaries"]
+    (left,) = client.list_associations(SourceArn=component["TrialComponentArn"])[
+        "AssociationSummaries"
+    ]
     assert left["DestinationType"] == "DataSet"

@@ -91,9 +91,9 @@ def ask(endpoint: str, body: str | bytes, **more: str) -> Any:
 def test_without_an_output_fn_any_prediction_becomes_json(
     program: str, name: str, expected: Any
 ) -> None:
-    found = ask(program, json.dumps(name))
-    assert json.loads(found["Body"].read()) == expected
-    assert found["CustomAttributes"] == f"about {name}"
+    answer = ask(program, json.dumps(name))
+    assert json.loads(answer["Body"].read()) == expected
+    assert answer["CustomAttributes"] == f"about {name}"
 
 
 def test_a_programs_error_has_its_own_status(program: str) -> None:
@@ -112,8 +112,8 @@ class TestDefaults:
             ("image/png, text/csv, application/json", f"{TENTH}\n1.0\n"),
             ("image/png,application/json, text/csv", f"[{TENTH}, 1.0]"),
         ):
-            found = ask(script, "[0.1, 1]", Accept=accept)
-            assert found["Body"].read().decode() == text
+            answer = ask(script, "[0.1, 1]", Accept=accept)
+            assert answer["Body"].read().decode() == text
         with pytest.raises(ClientError, match="Content type image/png is not supported"):
             ask(script, "[0.1, 1]", Accept="image/png")
 
@@ -123,14 +123,14 @@ class TestDefaults:
             (np.array([[0.1, 2]], dtype=np.float64), np.float64),
         ):
             np.save(sent := io.BytesIO(), array)
-            found = ask(script, sent.getvalue(), ContentType=NPY, Accept=NPY)
-            answered = np.load(io.BytesIO(found["Body"].read()))
+            answer = ask(script, sent.getvalue(), ContentType=NPY, Accept=NPY)
+            answered = np.load(io.BytesIO(answer["Body"].read()))
             assert answered.dtype == expected and np.array_equal(answered, array)
 
     def test_csv_has_one_type_in_all_columns(self, script: str) -> None:
         """Amazon's decoder gives each column its own type, of which torch makes no tensor."""
-        found = ask(script, "1,2\n3,4\n", ContentType=CSV, Accept=CSV)
-        assert found["Body"].read() == b"1.0,2.0\n3.0,4.0\n"
+        answer = ask(script, "1,2\n3,4\n", ContentType=CSV, Accept=CSV)
+        assert answer["Body"].read() == b"1.0,2.0\n3.0,4.0\n"
         with pytest.raises(ClientError) as refused:
             ask(script, "1,2.5\n3,4.5\n", ContentType=CSV)
         assert refused.value.response["OriginalStatusCode"] == 500

@@ -75,13 +75,13 @@ def test_versions_are_numbered_and_wait_for_approval(sdk: SimpleNamespace, group
         f"model-package/{group}/1",
         f"model-package/{group}/2",
     ]
-    found = sdk.client.describe_model_package(ModelPackageName=first)
-    assert (found["ModelPackageGroupName"], found["ModelPackageVersion"]) == (group, 1)
-    assert found["ModelApprovalStatus"] == "PendingManualApproval"
-    assert found["InferenceSpecification"] == specification()
-    assert found["ModelMetrics"] == metrics
-    assert found["ModelPackageStatus"] == "Completed"
-    assert "ModelPackageName" not in found  # as from the service: a version has none
+    package = sdk.client.describe_model_package(ModelPackageName=first)
+    assert (package["ModelPackageGroupName"], package["ModelPackageVersion"]) == (group, 1)
+    assert package["ModelApprovalStatus"] == "PendingManualApproval"
+    assert package["InferenceSpecification"] == specification()
+    assert package["ModelMetrics"] == metrics
+    assert package["ModelPackageStatus"] == "Completed"
+    assert "ModelPackageName" not in package  # as from the service: a version has none
     sdk.client.delete_model_package(ModelPackageName=second)
     assert register(sdk, group).endswith("/3")  # a number is not given twice
 
@@ -98,19 +98,19 @@ def test_approval_and_metadata_change(sdk: SimpleNamespace, group: str) -> None:
             {"Name": "on-a-gpu", "Containers": [{"Image": f"{IMAGE}-gpu", "ModelDataUrl": DATA}]}
         ],
     )
-    found = sdk.client.describe_model_package(ModelPackageName=f"{group}/1")
-    assert found["ModelApprovalStatus"] == "Approved"
-    assert found["ApprovalDescription"] == "0.83 on rows it never saw"
-    assert found["CustomerMetadataProperties"] == {"run": "two"}
-    (more,) = found["AdditionalInferenceSpecifications"]
+    package = sdk.client.describe_model_package(ModelPackageName=f"{group}/1")
+    assert package["ModelApprovalStatus"] == "Approved"
+    assert package["ApprovalDescription"] == "0.83 on rows it never saw"
+    assert package["CustomerMetadataProperties"] == {"run": "two"}
+    (more,) = package["AdditionalInferenceSpecifications"]
     assert more["Name"] == "on-a-gpu"
-    assert found["LastModifiedTime"] > found["CreationTime"]
+    assert package["LastModifiedTime"] > package["CreationTime"]
     sdk.client.update_model_package(
         ModelPackageArn=arn, CustomerMetadataPropertiesToRemove=["run", "never there"]
     )
-    found = sdk.client.describe_model_package(ModelPackageName=arn)
-    assert "CustomerMetadataProperties" not in found
-    assert found["ModelApprovalStatus"] == "Approved"
+    package = sdk.client.describe_model_package(ModelPackageName=arn)
+    assert "CustomerMetadataProperties" not in package
+    assert package["ModelApprovalStatus"] == "Approved"
 
 
 def test_a_list_is_of_a_group_or_of_what_has_none(sdk: SimpleNamespace, group: str) -> None:
@@ -137,10 +137,10 @@ def test_a_list_is_of_a_group_or_of_what_has_none(sdk: SimpleNamespace, group: s
 
 def test_a_group_is_found_and_goes_when_it_is_empty(sdk: SimpleNamespace, group: str) -> None:
     register(sdk, group)
-    (found,) = sdk.client.list_model_package_groups(NameContains=group)[
+    (model_package_groups,) = sdk.client.list_model_package_groups(NameContains=group)[
         "ModelPackageGroupSummaryList"
     ]
-    assert found["ModelPackageGroupStatus"] == "Completed"
+    assert model_package_groups["ModelPackageGroupStatus"] == "Completed"
     with pytest.raises(sdk.client.exceptions.ConflictException, match="delete those first"):
         sdk.client.delete_model_package_group(ModelPackageGroupName=group)
     sdk.client.delete_model_package(ModelPackageName=f"{group}/1")
@@ -295,8 +295,8 @@ def test_model_data_may_be_named_by_the_url_of_its_object(sdk: SimpleNamespace, 
     name, url = f"by-url-{next(NUMBERS):03}", f"https://{host}/a-job/output/model.tar.gz"
     container = {"Image": IMAGE, "ModelDataUrl": url}
     sdk.client.create_model(ModelName=name, PrimaryContainer=container, ExecutionRoleArn=ROLE)
-    found = sdk.client.describe_model(ModelName=name)
-    assert found["PrimaryContainer"]["ModelDataUrl"] == url
+    model = sdk.client.describe_model(ModelName=name)
+    assert model["PrimaryContainer"]["ModelDataUrl"] == url
 
 
 @pytest.mark.parametrize(

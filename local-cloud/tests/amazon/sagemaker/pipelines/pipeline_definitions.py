@@ -8,8 +8,9 @@ from typing import Any
 
 import boto3
 
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker import serving
-from tests.amazon.sagemaker.support import IMAGE, ROLE, Json, packed
+from tests.amazon.sagemaker.support import IMAGE, ROLE, packed
 
 BUCKET = "piped"
 CLUSTER = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 30}
@@ -134,25 +135,25 @@ def make(client: Any, definition: str, **more: Any) -> str:
 def start(client: Any, name: str, **parameters: str) -> str:
     """Start an execution; returns its ARN."""
     values = [{"Name": key, "Value": value} for key, value in parameters.items()]
-    found = client.start_pipeline_execution(PipelineName=name, PipelineParameters=values)
-    return str(found["PipelineExecutionArn"])
+    started = client.start_pipeline_execution(PipelineName=name, PipelineParameters=values)
+    return str(started["PipelineExecutionArn"])
 
 
 def ended(client: Any, execution: str, status: str = "Succeeded") -> Json:
     """The execution's description when it has ended."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        found: Json = client.describe_pipeline_execution(PipelineExecutionArn=execution)
-        if found["PipelineExecutionStatus"] not in ("Executing", "Stopping"):
-            assert found["PipelineExecutionStatus"] == status, steps(client, execution)
-            return found
+        described: Json = client.describe_pipeline_execution(PipelineExecutionArn=execution)
+        if described["PipelineExecutionStatus"] not in ("Executing", "Stopping"):
+            assert described["PipelineExecutionStatus"] == status, steps(client, execution)
+            return described
         time.sleep(0.02)
     raise AssertionError(steps(client, execution))
 
 
 def steps(client: Any, execution: str) -> dict[str, Json]:
     """The steps of an execution, by name, in the order in which they began."""
-    found = client.list_pipeline_execution_steps(
+    pipeline_execution_steps = client.list_pipeline_execution_steps(
         PipelineExecutionArn=execution, SortOrder="Ascending"
     )
-    return {step["StepName"]: step for step in found["PipelineExecutionSteps"]}
+    return {step["StepName"]: step for step in pipeline_execution_steps["PipelineExecutionSteps"]}

@@ -8,7 +8,8 @@ import boto3
 import pytest
 
 from local_cloud.client.control import Status
-from tests.amazon.sagemaker.conftest import Shared
+from local_cloud.json_types import Json
+from tests.amazon.sagemaker.conftest import SharedService
 from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
     BUCKET,
     TOKEN,
@@ -23,7 +24,7 @@ from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
     steps,
     text,
 )
-from tests.amazon.sagemaker.support import ROLE, Json, Refusal
+from tests.amazon.sagemaker.support import ROLE, Refusal
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +65,11 @@ def test_conditions(client: Any) -> None:
     name = make(client, text(*made, parameters=declared))
     execution = start(client, name, Name=name)
     ended(client, execution)
-    found = {
+    outcomes = {
         name: step["Metadata"]["Condition"]["Outcome"] == "True"
         for name, step in steps(client, execution).items()
     }
-    assert found == {name: outcome for name, (outcome, _) in CONDITIONS.items()}
+    assert outcomes == {name: outcome for name, (outcome, _) in CONDITIONS.items()}
 
 
 def test_what_cannot_be_compared_fails_the_step(client: Any) -> None:
@@ -82,7 +83,7 @@ def test_what_cannot_be_compared_fails_the_step(client: Any) -> None:
 A = processing("a", "")
 
 
-def create(shared: Shared, definition: str) -> Json:
+def create(shared: SharedService, definition: str) -> Json:
     return shared(
         "CreatePipeline",
         PipelineName="refused",
@@ -120,14 +121,14 @@ def create(shared: Shared, definition: str) -> Json:
     ],
 )
 def test_a_definition_that_cannot_run_is_refused(
-    shared: Shared, definition: str, said: str
+    shared: SharedService, definition: str, said: str
 ) -> None:
     with pytest.raises(Refusal) as refused:
         create(shared, definition)
     assert said in str(refused.value)
 
 
-def test_a_name_is_used_once_and_an_update_changes_the_definition(shared: Shared) -> None:
+def test_a_name_is_used_once_and_an_update_changes_the_definition(shared: SharedService) -> None:
     named = {"PipelineName": "kept", "RoleArn": ROLE}
     made = shared("CreatePipeline", PipelineDefinition=text(A), ClientRequestToken=TOKEN, **named)
     again = shared("CreatePipeline", PipelineDefinition=text(A), ClientRequestToken=TOKEN, **named)
@@ -141,13 +142,13 @@ def test_a_name_is_used_once_and_an_update_changes_the_definition(shared: Shared
         PipelineName="kept",
         PipelineDefinitionS3Location={"Bucket": where[0], "ObjectKey": where[2]},
     )
-    found = shared("DescribePipeline", PipelineName="kept")
-    assert found["PipelineDefinition"] == other and found["PipelineStatus"] == "Active"
+    pipeline = shared("DescribePipeline", PipelineName="kept")
+    assert pipeline["PipelineDefinition"] == other and pipeline["PipelineStatus"] == "Active"
     (listed,) = shared("ListPipelines", PipelineNamePrefix="kep")["PipelineSummaries"]
     assert listed["PipelineArn"] == made["PipelineArn"]
 
 
-def test_parameters_have_to_be_of_their_type(shared: Shared) -> None:
+def test_parameters_have_to_be_of_their_type(shared: SharedService) -> None:
     declared = (
         parameter("Count", "Integer", 1), parameter("Must", "String"),
         parameter("Share", "Float", 0.5),

@@ -106,12 +106,12 @@ def test_steps_hand_their_results_on_and_the_model_is_registered(client: Any) ->
     name = make(client, WHOLE)
     execution = start(client, name, Epochs="7")
     ended(client, execution)
-    found = steps(client, execution)
-    assert list(found) == ["prepare", "train", "better", "register"]
-    assert {step["StepStatus"] for step in found.values()} == {"Succeeded"}
-    assert found["better"]["Metadata"] == {"Condition": {"Outcome": "True"}}
+    steps_made = steps(client, execution)
+    assert list(steps_made) == ["prepare", "train", "better", "register"]
+    assert {step["StepStatus"] for step in steps_made.values()} == {"Succeeded"}
+    assert steps_made["better"]["Metadata"] == {"Condition": {"Outcome": "True"}}
     # The parameter, a whole number, is the text that a hyperparameter has to be.
-    trained = found["train"]["Metadata"]["TrainingJob"]["Arn"]
+    trained = steps_made["train"]["Metadata"]["TrainingJob"]["Arn"]
     job = client.describe_training_job(TrainingJobName=trained.rpartition("/")[2])
     assert job["HyperParameters"] == {"epochs": "7"}
     # Steps are ordinary jobs, whose tags say where they come from.
@@ -120,7 +120,7 @@ def test_steps_hand_their_results_on_and_the_model_is_registered(client: Any) ->
     tags = client.list_tags(ResourceArn=trained)["Tags"]
     assert {"Key": "sagemaker:pipeline-execution-arn", "Value": execution} in tags
     package = client.describe_model_package(
-        ModelPackageName=found["register"]["Metadata"]["RegisterModel"]["Arn"]
+        ModelPackageName=steps_made["register"]["Metadata"]["RegisterModel"]["Arn"]
     )
     assert package["ModelApprovalStatus"] == "Approved"
     (container,) = package["InferenceSpecification"]["Containers"]
@@ -150,9 +150,9 @@ def test_a_result_is_used_again_by_the_same_arguments_alone(client: Any) -> None
 def test_a_fail_step_ends_the_execution_with_its_message(client: Any) -> None:
     execution = start(client, make(client, WHOLE), Accuracy="0.5")
     assert ended(client, execution, "Failed")["FailureReason"] == "only 0.5"
-    found = steps(client, execution)
-    assert "register" not in found
-    assert found["worse"]["Metadata"] == {"Fail": {"ErrorMessage": "only 0.5"}}
+    steps_made = steps(client, execution)
+    assert "register" not in steps_made
+    assert steps_made["worse"]["Metadata"] == {"Fail": {"ErrorMessage": "only 0.5"}}
 
 
 TRIES = """
@@ -190,9 +190,9 @@ def test_after_a_failure_nothing_more_begins(client: Any) -> None:
         client, make(client, text(broken, processing("next", "", DependsOn=["broken"])))
     )
     ended(client, execution, "Failed")
-    found = steps(client, execution)
-    assert list(found) == ["broken"]
-    assert "ValueError: no rows" in found["broken"]["FailureReason"]
+    steps_made = steps(client, execution)
+    assert list(steps_made) == ["broken"]
+    assert "ValueError: no rows" in steps_made["broken"]["FailureReason"]
 
 
 def test_a_call_that_is_refused_fails_its_step(client: Any) -> None:
@@ -228,13 +228,13 @@ def test_an_execution_is_stopped_with_its_jobs(client: Any) -> None:
     execution = start(client, name)
     with pytest.raises(ClientError, match="stop it first"):
         client.delete_pipeline(PipelineName=name)
-    while len(found := steps(client, execution)) < 2:
+    while len(steps_made := steps(client, execution)) < 2:
         time.sleep(0.02)
     client.stop_pipeline_execution(PipelineExecutionArn=execution)
     ended(client, execution, "Stopped")
-    found = steps(client, execution)
-    assert {step["StepStatus"] for step in found.values()} == {"Stopped"}
-    for step in found.values():
+    steps_made = steps(client, execution)
+    assert {step["StepStatus"] for step in steps_made.values()} == {"Stopped"}
+    for step in steps_made.values():
         job = step["Metadata"]["ProcessingJob"]["Arn"].rpartition("/")[2]
         status = client.describe_processing_job(ProcessingJobName=job)["ProcessingJobStatus"]
         assert status == "Stopped"
@@ -271,8 +271,8 @@ def test_an_execution_keeps_its_definition_and_can_be_renamed(client: Any) -> No
     listed = client.list_pipeline_executions(PipelineName=name)["PipelineExecutionSummaries"]
     assert [one["PipelineExecutionArn"] for one in listed] == [second, execution]
     assert listed[0]["PipelineExecutionDisplayName"] == "the-second"
-    found = client.describe_pipeline(PipelineName=name)
-    assert found["LastRunTime"] >= found["LastModifiedTime"] >= found["CreationTime"]
+    pipeline = client.describe_pipeline(PipelineName=name)
+    assert pipeline["LastRunTime"] >= pipeline["LastModifiedTime"] >= pipeline["CreationTime"]
 
 
 # ---- a server that is killed --------------------------------------------------------------------

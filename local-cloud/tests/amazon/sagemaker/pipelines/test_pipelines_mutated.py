@@ -11,6 +11,7 @@ from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.pipelines import definition as pipeline_definition
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
     compared,
     condition,
@@ -22,7 +23,7 @@ from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
 )
 from tests.amazon.sagemaker.pipelines.test_pipeline_definitions import CONDITIONS
 from tests.amazon.sagemaker.pipelines.test_pipelines import WHOLE
-from tests.amazon.sagemaker.support import ROLE, Json, Refusal, go, running
+from tests.amazon.sagemaker.support import ROLE, Refusal, go, running
 
 ODD = (None, True, 7, "x", "Steps.prepare.", [], [1], ["Get"], {}, {"Get": 1}, {"Std:Join": 1})
 
@@ -82,11 +83,11 @@ def test_running_one_ends_too(tmp_path: Path) -> None:
                     started = sagemaker("StartPipelineExecution", **name, **token)
                 except Refusal:
                     continue
-                found: Json = {"PipelineExecutionStatus": "Executing"}
-                while found["PipelineExecutionStatus"] == "Executing":
+                described: Json = {"PipelineExecutionStatus": "Executing"}
+                while described["PipelineExecutionStatus"] == "Executing":
                     await asyncio.sleep(0)
-                    found = sagemaker("DescribePipelineExecution", **started)
-                assert "fault" not in found.get("FailureReason", ""), definition
+                    described = sagemaker("DescribePipelineExecution", **started)
+                assert "fault" not in described.get("FailureReason", ""), definition
                 assert sagemaker("ListPipelineExecutionSteps", **started)
                 sagemaker("DeletePipeline", **name, **token)
 

@@ -13,9 +13,10 @@ import boto3
 import pytest
 
 from local_cloud.client.control import Status
+from local_cloud.json_types import Json
 from tests.amazon.sagemaker import serving
-from tests.amazon.sagemaker.conftest import Shared
-from tests.amazon.sagemaker.support import ROLE, Json, Refusal, go, running
+from tests.amazon.sagemaker.conftest import SharedService
+from tests.amazon.sagemaker.support import ROLE, Refusal, go, running
 
 BUCKET = "processed"
 IMAGE = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
@@ -74,8 +75,8 @@ def read(key: str) -> str:
 
 
 def keys(prefix: str) -> list[str]:
-    found = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=prefix)
-    return [each["Key"] for each in found.get("Contents", [])]
+    objects = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=prefix)
+    return [each["Key"] for each in objects.get("Contents", [])]
 
 
 def send(script: str, inputs: Sequence[Json] = (), instances: int = 1, **more: Any) -> str:
@@ -93,12 +94,12 @@ def ended(name: str, status: str = "Completed") -> Any:
     """The job's description when it has ended."""
     client, end = boto3.client("sagemaker"), time.monotonic() + 60
     while time.monotonic() < end:
-        found = client.describe_processing_job(ProcessingJobName=name)
-        if found["ProcessingJobStatus"] not in ("InProgress", "Stopping"):
-            assert found["ProcessingJobStatus"] == status, found.get("FailureReason")
-            return found
+        job = client.describe_processing_job(ProcessingJobName=name)
+        if job["ProcessingJobStatus"] not in ("InProgress", "Stopping"):
+            assert job["ProcessingJobStatus"] == status, job.get("FailureReason")
+            return job
         time.sleep(0.02)
-    raise AssertionError(found)
+    raise AssertionError(job)
 
 
 TALKS = """
@@ -117,14 +118,14 @@ def test_a_script_reads_its_inputs_and_its_outputs_are_brought_to_s3(bucket: str
     rows = source("rows", put("rows/rows.csv", "1\n2\n3\n"), DATA)
     arguments = {"ContainerArguments": ["--share", "0.5"]}
     name = send(TALKS, [rows], AppSpecification=arguments, Environment={"COLOUR": "blue"})
-    found = ended(name)
+    job = ended(name)
     assert read(f"{name}/deep/answer.txt") == "3 ['--share', '0.5'] blue"
-    assert found["ExitMessage"] == "three rows"
-    assert found["CreationTime"] <= found["ProcessingStartTime"] <= found["ProcessingEndTime"]
-    assert found["StoppingCondition"] == {"MaxRuntimeInSeconds": 24 * 3600}
+    assert job["ExitMessage"] == "three rows"
+    assert job["CreationTime"] <= job["ProcessingStartTime"] <= job["ProcessingEndTime"]
+    assert job["StoppingCondition"] == {"MaxRuntimeInSeconds": 24 * 3600}
     listed = boto3.client("sagemaker").list_processing_jobs(NameContains=name)
     (summary,) = listed["ProcessingJobSummaries"]
-    assert summary["ProcessingJobArn"] == found["ProcessingJobArn"]
+    assert summary["ProcessingJobArn"] == job["ProcessingJobArn"]
     assert summary["ProcessingJobStatus"] == "Completed"
     # Its log is in a group of its own, and it is no training job.
     logs = boto3.client("logs").filter_log_events(
@@ -196,10 +197,10 @@ def test_scripts_find_their_folders_with_and_without_mounts(how: str, tmp_path: 
             job = sagemaker.engine.get("processing.a-job")
             while not job.state.ended:
                 job = await sagemaker.engine.wait_for_change(job, 60)
-            found = sagemaker("DescribeProcessingJob", ProcessingJobName="a-job")
-            assert found["ProcessingJobStatus"] == "Completed", found.get("FailureReason")
+            ended_job = sagemaker("DescribeProcessingJob", ProcessingJobName="a-job")
+            assert ended_job["ProcessingJobStatus"] == "Completed", ended_job.get("FailureReason")
             assert sagemaker.read("done/deep/answer.txt").decode() == f"2 [] {how}"
-            assert found["ExitMessage"] == "three rows"
+            assert ended_job["ExitMessage"] == "three rows"
 
     go(story())
 
@@ -244,7 +245,7 @@ OWN_DISK = {
     ],
 )
 def test_what_cannot_run_is_refused_at_once(
-    shared: Shared, path: str, value: Any, said: str
+    shared: SharedService, path: str, value: Any, said: str
 ) -> None:
     where = shared.put("rows.csv", "1")
     inputs = [source("rows", where, DATA), source("other", where, CODE)]
@@ -254,7 +255,7 @@ def test_what_cannot_run_is_refused_at_once(
     assert said in str(refused.value)
 
 
-def test_a_name_is_used_once_and_an_unknown_one_is_not_found(shared: Shared) -> None:
+def test_a_name_is_used_once_and_an_unknown_one_is_not_found(shared: SharedService) -> None:
     shared("CreateProcessingJob", **request("only-one"))
     with pytest.raises(Refusal, match="already exists"):
         shared("CreateProcessingJob", **request("only-one"))

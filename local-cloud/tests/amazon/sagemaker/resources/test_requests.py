@@ -14,10 +14,10 @@ from local_cloud.amazon.sagemaker.instances.types import device, gpus_of
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.engine import machine
-from tests.amazon.sagemaker.conftest import Shared
+from local_cloud.json_types import Json
+from tests.amazon.sagemaker.conftest import SharedService
 from tests.amazon.sagemaker.support import (
     BUCKET,
-    Json,
     Refusal,
     Service,
     channel,
@@ -31,12 +31,12 @@ MISSING = "NotImplemented"
 
 
 def refused(
-    sagemaker: Service | Shared, operation: str, code: str, sentence: str, **params: Any
+    sagemaker: Service | SharedService, operation: str, code: str, sentence: str, **params: Any
 ) -> None:
-    with pytest.raises(Refusal) as found:
+    with pytest.raises(Refusal) as refusal:
         sagemaker(operation, **params)
-    assert sentence in str(found.value)
-    assert found.value.code == code
+    assert sentence in str(refusal.value)
+    assert refusal.value.code == code
 
 
 def resources(**changes: Any) -> Json:
@@ -144,7 +144,7 @@ FILE_SYSTEM = {
     ],
 )
 def test_a_request_is_checked_when_it_comes(
-    shared: Shared, changes: Json, code: str, sentence: str
+    shared: SharedService, changes: Json, code: str, sentence: str
 ) -> None:
     shared.put("here/x", "")
     params = request(**{"name": changes.get("TrainingJobName", "a-job")} | changes)
@@ -180,7 +180,7 @@ def test_a_name_is_used_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["Describe", "Stop", "Delete", "Update"])
-def test_a_job_that_is_not_there(shared: Shared, verb: str) -> None:
+def test_a_job_that_is_not_there(shared: SharedService, verb: str) -> None:
     words = "Requested resource not found."
     refused(shared, f"{verb}TrainingJob", INVALID, words, TrainingJobName="no")
 
@@ -205,8 +205,8 @@ def test_a_job_that_has_not_ended_can_be_changed_where_the_service_allows_it(
             sagemaker.send(script="import time; time.sleep(600)")
             change = {"ResourceConfig": {"KeepAlivePeriodInSeconds": 60}}
             sagemaker("UpdateTrainingJob", TrainingJobName="a-job", **change)
-            found = sagemaker("DescribeTrainingJob", TrainingJobName="a-job")
-            assert found["ResourceConfig"] == resources(KeepAlivePeriodInSeconds=60)
+            job = sagemaker("DescribeTrainingJob", TrainingJobName="a-job")
+            assert job["ResourceConfig"] == resources(KeepAlivePeriodInSeconds=60)
             sagemaker("StopTrainingJob", TrainingJobName="a-job")
             await sagemaker.end("a-job", "Stopped")
             words = "the training job is in status Stopped"
@@ -225,9 +225,9 @@ def test_a_job_is_described_as_it_was_asked_for(tmp_path: Path) -> None:
                 "StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 90},
                 "ResourceConfig": resources(InstanceType="ml.g4dn.xlarge"),
             }
-            found = await sagemaker.run("pass", **asked)
-            assert {name: found[name] for name in asked} == asked
-            assert found["TrainingJobArn"] == arn("training-job/a-job")
+            job = await sagemaker.run("pass", **asked)
+            assert {name: job[name] for name in asked} == asked
+            assert job["TrainingJobArn"] == arn("training-job/a-job")
             assert "ml.g4dn.xlarge has 1 GPUs, this machine has 0" in sagemaker.log("a-job")
 
     go(story())
@@ -267,8 +267,8 @@ class TestList:
                     await sagemaker.end(name, "Failed" if number == 1 else "Completed")
 
                 def names(**params: Any) -> list[str]:
-                    found = sagemaker("ListTrainingJobs", **params)["TrainingJobSummaries"]
-                    return [one["TrainingJobName"] for one in found]
+                    listed = sagemaker("ListTrainingJobs", **params)["TrainingJobSummaries"]
+                    return [one["TrainingJobName"] for one in listed]
 
                 assert names() == ["job-2", "job-1", "job-0"]
                 assert names(SortOrder="Ascending") == ["job-0", "job-1", "job-2"]
@@ -291,16 +291,16 @@ class TestList:
     @given(st.integers(0, 30), st.integers(1, 12))
     def test_the_pages_together_are_all(self, count: int, size: int) -> None:
         items = [{"n": number} for number in range(count)]
-        found: list[Json] = []
+        listed: list[Json] = []
         token: Json = {}
         while True:
             page = listing.page(items, {"MaxResults": size} | token, "Items")
             assert len(page["Items"]) <= size
-            found += page["Items"]
+            listed += page["Items"]
             if "NextToken" not in page:
                 break
             token = {"NextToken": page["NextToken"]}
-        assert found == items
+        assert listed == items
 
 
 class TestTags:
@@ -330,9 +330,9 @@ class TestNotebookInstances:
                 role = {"RoleArn": request()["RoleArn"]}
                 kind = {"InstanceType": "ml.t3.medium"}
                 sagemaker("CreateNotebookInstance", **name, **role, **kind)
-                found = sagemaker("DescribeNotebookInstance", **name)
-                assert found["NotebookInstanceStatus"] == "InService"
-                assert found["InstanceType"] == "ml.t3.medium"
+                notebook = sagemaker("DescribeNotebookInstance", **name)
+                assert notebook["NotebookInstanceStatus"] == "InService"
+                assert notebook["InstanceType"] == "ml.t3.medium"
                 words = "Status (InService) not in ([Stopped, Failed]). Unable to transition to"
                 refused(sagemaker, "DeleteNotebookInstance", INVALID, words, **name)
                 sagemaker("StopNotebookInstance", **name)

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local_cloud.amazon.sagemaker.search import expression
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 NAME = "searched"
 
 
@@ -98,8 +98,8 @@ def test_experiments_and_trials_are_found_with_what_is_in_them(client: Any) -> N
     assert experiment["Tags"] == [{"Key": "team", "Value": "blue"}]
     assert answer["TotalHits"]["Value"] == 1
     wanted = {"Filters": [equals("TrialName", f"{NAME}-03")]}
-    (found,) = client.search(Resource="ExperimentTrial", SearchExpression=wanted)["Results"]
-    (component,) = found["Trial"]["TrialComponentSummaries"]
+    (match,) = client.search(Resource="ExperimentTrial", SearchExpression=wanted)["Results"]
+    (component,) = match["Trial"]["TrialComponentSummaries"]
     assert component["TrialComponentName"] == f"{NAME}-03"
 
 

@@ -60,15 +60,15 @@ def test_every_trial_is_a_training_job_with_its_own_values_and_folders(tmp_path:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
             send(sagemaker, config(), definition(sagemaker), Tags=[{"Key": "a", "Value": "b"}])
-            found = await end(sagemaker)
-            assert found["HyperParameterTuningJobStatus"] == "Completed"
-            assert found["TrainingJobStatusCounters"] == {
+            study = await end(sagemaker)
+            assert study["HyperParameterTuningJobStatus"] == "Completed"
+            assert study["TrainingJobStatusCounters"] == {
                 "Completed": 4, "InProgress": 0, "RetryableError": 0, "NonRetryableError": 0,
                 "Stopped": 0,
             }  # fmt: skip
-            assert found["ObjectiveStatusCounters"] == {"Succeeded": 4, "Pending": 0, "Failed": 0}
+            assert study["ObjectiveStatusCounters"] == {"Succeeded": 4, "Pending": 0, "Failed": 0}
             every = trials(sagemaker)
-            assert found["BestTrainingJob"] == min(every, key=value)
+            assert study["BestTrainingJob"] == min(every, key=value)
             for number, trial in enumerate(every, 1):
                 name = trial["TrainingJobName"]
                 assert re.fullmatch(f"tuned-00{number}-[0-9a-f]{{8}}", name)
@@ -81,7 +81,7 @@ def test_every_trial_is_a_training_job_with_its_own_values_and_folders(tmp_path:
                 assert (seen["--rate"], seen["--epochs"]) == (x, "5")
                 assert seen["all"]["_tuning_objective_metric"] == "distance"
                 job = sagemaker("DescribeTrainingJob", TrainingJobName=name)
-                assert job["TuningJobArn"] == found["HyperParameterTuningJobArn"]
+                assert job["TuningJobArn"] == study["HyperParameterTuningJobArn"]
                 assert job["HyperParameters"] == seen["all"]
                 tags = sagemaker("ListTags", ResourceArn=job["TrainingJobArn"])["Tags"]
                 assert tags == [{"Key": "a", "Value": "b"}]
@@ -122,14 +122,14 @@ def test_the_script_of_a_trial_is_forked_and_finds_what_that_of_a_training_job_d
             send(sagemaker, config(1), definition(sagemaker, TELLS))
             await end(sagemaker)
             (trial,) = trials(sagemaker)
-            found = []
+            environments = []
             for name, how in (("alone", "started"), (trial["TrainingJobName"], "forked")):
                 assert f"distance = 1 {how}" in sagemaker.engine.log(name, "algo-1").read_text(
                     encoding="utf-8"
                 )
                 model = sagemaker.archive(f"out/{name}/output/model.tar.gz")
-                found.append(json.loads(model["seen.json"]))
-            assert found[0] == found[1]
+                environments.append(json.loads(model["seen.json"]))
+            assert environments[0] == environments[1]
 
     go(story())
 
@@ -166,10 +166,10 @@ def test_trials_that_crash_do_not_end_a_tuning_job(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
             send(sagemaker, config(), definition(sagemaker, script))
-            found = await end(sagemaker)
-            assert found["HyperParameterTuningJobStatus"] == "Completed"
-            assert found["TrainingJobStatusCounters"]["NonRetryableError"] == 1
-            assert found["ObjectiveStatusCounters"] == {"Succeeded": 3, "Pending": 0, "Failed": 1}
+            study = await end(sagemaker)
+            assert study["HyperParameterTuningJobStatus"] == "Completed"
+            assert study["TrainingJobStatusCounters"]["NonRetryableError"] == 1
+            assert study["ObjectiveStatusCounters"] == {"Succeeded": 3, "Pending": 0, "Failed": 1}
             (failed,) = trials(sagemaker, StatusEquals="Failed")
             assert "ExitCode 7" in failed["FailureReason"]
             assert failed["ObjectiveStatus"] == "Failed"
@@ -192,18 +192,18 @@ def test_a_metric_that_never_arrives_fails_the_objective_and_names_those_that_di
             asked = config(12, HyperParameterTuningJobObjective=goal)
             asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
             send(sagemaker, asked, wanted)
-            found = await end(sagemaker)
-            assert found["HyperParameterTuningJobStatus"] == "Failed"
+            study = await end(sagemaker)
+            assert study["HyperParameterTuningJobStatus"] == "Failed"
             # The words are StopTrainingJob's (awslabs/benchmark-ai#928, 2019). The code is known:
             # to version 2 of the SDK a ValidationException means "already stopped".
             with pytest.raises(Refusal, match="is in status Failed") as refusal:
                 sagemaker("StopHyperParameterTuningJob", **NAME)
             assert refusal.value.code == "ValidationException"
             # The service does not wait for all twelve.
-            assert found["ObjectiveStatusCounters"] == {"Succeeded": 0, "Pending": 0, "Failed": 5}
-            assert found["TrainingJobStatusCounters"]["Completed"] == 5
+            assert study["ObjectiveStatusCounters"] == {"Succeeded": 0, "Pending": 0, "Failed": 5}
+            assert study["TrainingJobStatusCounters"]["Completed"] == 5
             sentence = "No objective metrics found after running 5 training jobs."
-            assert found["FailureReason"].startswith(sentence)
+            assert study["FailureReason"].startswith(sentence)
             for trial in trials(sagemaker):
                 assert trial["TrainingJobStatus"] == "Completed"
                 assert trial["ObjectiveStatus"] == "Failed"
@@ -225,9 +225,9 @@ def test_a_stopped_tuning_job_stops_its_trials(tmp_path: Path) -> None:
             with pytest.raises(Refusal, match="stop it first"):
                 sagemaker("DeleteHyperParameterTuningJob", **NAME)
             sagemaker("StopHyperParameterTuningJob", **NAME)
-            found = await end(sagemaker)
-            assert found["HyperParameterTuningJobStatus"] == "Stopped"
-            assert found["TrainingJobStatusCounters"]["Stopped"] == 2
+            study = await end(sagemaker)
+            assert study["HyperParameterTuningJobStatus"] == "Stopped"
+            assert study["TrainingJobStatusCounters"]["Stopped"] == 2
             (trial, _) = trials(sagemaker)
             assert trial["FailureReason"].startswith("The training job was stopped and did not")
             with pytest.raises(Refusal, match="is in status Stopped"):
@@ -248,14 +248,14 @@ def test_a_stopped_tuning_job_stops_its_trials(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_trials(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
-            found = []
+            tried = []
             for name, seed in (("one", 1), ("again", 1), ("other", 2)):
                 asked = config(2, RandomSeed=seed)
                 asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
                 send(sagemaker, asked, definition(sagemaker), name)
                 await end(sagemaker, name)
-                found.append([one["TunedHyperParameters"] for one in trials(sagemaker, name)])
-            assert found[0] == found[1] != found[2]
+                tried.append([one["TunedHyperParameters"] for one in trials(sagemaker, name)])
+            assert tried[0] == tried[1] != tried[2]
 
     go(story())
 
@@ -296,15 +296,15 @@ def test_early_stopping_ends_a_training_job_that_is_worse_than_the_others(tmp_pa
             asked = config(4, ranges, Strategy="Grid", TrainingJobEarlyStoppingType="Auto")
             asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
             send(sagemaker, asked, definition(sagemaker, SLOWLY))
-            found = await end(sagemaker)
-            assert found["HyperParameterTuningJobStatus"] == "Completed"
+            study = await end(sagemaker)
+            assert study["HyperParameterTuningJobStatus"] == "Completed"
             every = trials(sagemaker)
             assert [trial["TrainingJobStatus"] for trial in every] == [
                 "Completed", "Completed", "Completed", "Stopped",
             ]  # fmt: skip
             assert [value(trial) for trial in every] == [0, 1, 2, 6]
-            assert found["TrainingJobStatusCounters"]["Stopped"] == 1
-            assert found["ObjectiveStatusCounters"]["Succeeded"] == 4
+            assert study["TrainingJobStatusCounters"]["Stopped"] == 1
+            assert study["ObjectiveStatusCounters"]["Succeeded"] == 4
 
     go(story())
 
@@ -318,9 +318,9 @@ def test_hyperband_ends_what_is_not_among_the_best_third(tmp_path: Path) -> None
             script = SLOWLY.replace("60 if epoch and distance > 4 else 0", "0.3")
             wanted = definition(sagemaker, script, static={"epochs": "100"})
             send(sagemaker, asked, wanted)
-            found = await end(sagemaker)
-            assert found["HyperParameterTuningJobStatus"] == "Completed"
-            assert found["TrainingJobStatusCounters"]["Stopped"] == 6
+            study = await end(sagemaker)
+            assert study["HyperParameterTuningJobStatus"] == "Completed"
+            assert study["TrainingJobStatusCounters"]["Stopped"] == 6
             every = sorted(trials(sagemaker), key=value)
             said = [sagemaker.log(trial["TrainingJobName"]).count("distance =") for trial in every]
             assert said[0] >= 5  # the best trained for as long as MaxResource says
@@ -388,10 +388,10 @@ def test_the_sdks_tuner(sdk: SimpleNamespace, tmp_path: Path) -> None:
     assert job.objective_status_counters.succeeded == 2
     best = ours.best_training_job()
     assert best == job.best_training_job.training_job_name
-    found = sdk.TrainingJob.get(best)
-    assert found.tuning_job_arn == job.hyper_parameter_tuning_job_arn
+    best_job = sdk.TrainingJob.get(best)
+    assert best_job.tuning_job_arn == job.hyper_parameter_tuning_job_arn
     final = job.best_training_job.final_hyper_parameter_tuning_job_objective_metric
-    x = float(found.hyper_parameters["rate"])
+    x = float(best_job.hyper_parameters["rate"])
     assert (final.metric_name, final.value) == ("distance", pytest.approx(abs(x - 3)))
     listed = list(job.get_all_training_jobs())
     assert len(listed) == 2
@@ -423,9 +423,9 @@ def test_the_trials_of_an_ordinary_torch_script_end(with_torch: None, tmp_path: 
         async with running(tmp_path, cores=4) as sagemaker:  # so many threads are made
             send(sagemaker, config(2), definition(sagemaker, STRANGERS))
             async with asyncio.timeout(60):
-                found = await end(sagemaker)
+                study = await end(sagemaker)
             logs = [sagemaker.log(trial["TrainingJobName"]) for trial in trials(sagemaker)]
-            assert found["ObjectiveStatusCounters"]["Succeeded"] == 2, logs
+            assert study["ObjectiveStatusCounters"]["Succeeded"] == 2, logs
 
     go(story())
 
@@ -453,16 +453,16 @@ def test_two_hundred_trials_at_once_all_end_and_the_servers_memory_stays_flat(
     )
     pid, seen = control.status(cloud.home).facts["pid"], dict[int, float]()
     while True:
-        found = sdk.sagemaker.describe_hyper_parameter_tuning_job(
+        study = sdk.sagemaker.describe_hyper_parameter_tuning_job(
             HyperParameterTuningJobName="many"
         )
-        counters = found["TrainingJobStatusCounters"]
+        counters = study["TrainingJobStatusCounters"]
         seen[counters["Completed"]] = memory(pid)
-        if found["HyperParameterTuningJobStatus"] != "InProgress":
+        if study["HyperParameterTuningJobStatus"] != "InProgress":
             break
         time.sleep(0.5)
-    assert found["HyperParameterTuningJobStatus"] == "Completed"
-    assert counters["Completed"] == found["ObjectiveStatusCounters"]["Succeeded"] == 200
+    assert study["HyperParameterTuningJobStatus"] == "Completed"
+    assert counters["Completed"] == study["ObjectiveStatusCounters"]["Succeeded"] == 200
     early = next(size for ended, size in seen.items() if ended >= 20)
     print({ended: round(size) for ended, size in seen.items()})
     assert seen[200] < early + 20, seen

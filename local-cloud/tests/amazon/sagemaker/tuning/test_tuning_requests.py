@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.amazon.sagemaker.conftest import Shared
+from local_cloud.json_types import Json
+from tests.amazon.sagemaker.conftest import SharedService
 from tests.amazon.sagemaker.support import (
     IMAGE,
-    Json,
     Refusal,
     go,
     running,
@@ -94,7 +94,7 @@ def range_of(**changes: Any) -> Json:
     ],
 )  # fmt: skip
 def test_a_request_that_cannot_be_used_is_refused_in_one_sentence(
-    shared: Shared, changes: Json, wanted: Json, more: Json, code: str, sentence: str
+    shared: SharedService, changes: Json, wanted: Json, more: Json, code: str, sentence: str
 ) -> None:
     with pytest.raises(Refusal, match=re.escape(sentence)) as refusal:
         send(shared, config(**changes), definition(shared, **wanted), **more)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.amazon.sagemaker.conftest import Shared
+from local_cloud.json_types import Json
+from tests.amazon.sagemaker.conftest import SharedService
 from tests.amazon.sagemaker.support import (
     BUCKET,
     IMAGE,
     ROLE,
-    Json,
     Service,
     packed,
 )
@@ -46,7 +46,7 @@ def config(trials: int = 4, ranges: Json | None = None, **changes: Any) -> Json:
     } | changes
 
 
-def definition(sagemaker: Service | Shared, script: str = TRIAL, **changes: Any) -> Json:
+def definition(sagemaker: Service | SharedService, script: str = TRIAL, **changes: Any) -> Json:
     """A TrainingJobDefinition, as the SDK's version 3 sends it, that runs this script."""
     code = {
         "sagemaker_program": "task.py",
@@ -71,7 +71,7 @@ def definition(sagemaker: Service | Shared, script: str = TRIAL, **changes: Any)
 
 
 def send(
-    sagemaker: Service | Shared, asked: Json, wanted: Json, name: str = "tuned", **more: Any
+    sagemaker: Service | SharedService, asked: Json, wanted: Json, name: str = "tuned", **more: Any
 ) -> str:
     """Begin a tuning job; returns its name."""
     sagemaker(
@@ -94,12 +94,12 @@ async def end(sagemaker: Service, name: str = "tuned") -> Json:
 
 
 def trials(sagemaker: Service, name: str = "tuned", **order: Any) -> list[Json]:
-    found: list[Json] = sagemaker(
+    listed: list[Json] = sagemaker(
         "ListTrainingJobsForHyperParameterTuningJob",
         HyperParameterTuningJobName=name,
         **{"MaxResults": 100} | order,
     )["TrainingJobSummaries"]
-    return found
+    return listed
 
 
 def value(trial: Json) -> float:

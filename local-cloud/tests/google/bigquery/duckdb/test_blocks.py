@@ -18,7 +18,7 @@ BLOCK = 1 << 18  # bytes
 
 
 def kill(database: Database) -> None:
-    database._running().kill()  # SIGKILL
+    database._open_process().kill()  # SIGKILL
 
 
 def counted(file: Path) -> int:
@@ -94,7 +94,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lost(file: Path) -> set[str] | None:
     """The tables of which DuckDB cannot read all rows; None if it cannot open the file."""
-    found = set()
+    tables = set()
     try:
         with duckdb.connect(str(file), read_only=True) as connection:
             names = connection.execute("SELECT schema_name, table_name FROM duckdb_tables()")
@@ -102,10 +102,10 @@ def lost(file: Path) -> set[str] | None:
                 try:
                     connection.execute(f'SELECT * FROM "{schema}"."{table}"').fetchall()
                 except duckdb.Error:
-                    found.add(f"{schema}.{table}")
+                    tables.add(f"{schema}.{table}")
     except duckdb.Error:
         return None
-    return found
+    return tables
 
 
 def test_a_file_that_was_cut_off_anywhere_is_refused_if_duckdb_misses_something(

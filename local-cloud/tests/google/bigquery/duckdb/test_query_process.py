@@ -34,22 +34,22 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    found = Database(tmp_path / "bigquery", memory=MEMORY)
-    yield found
-    found.close()
+    opened = Database(tmp_path / "bigquery", memory=MEMORY)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
 def jobs(tmp_path: Path, database: Database) -> Iterator[Jobs]:
     records = Records(tmp_path / "records.sqlite")
-    found = Jobs(records, database, Catalog(database))
-    yield found
-    found.close()
+    opened = Jobs(records, database, Catalog(database))
+    yield opened
+    opened.close()
     records.close()
 
 
 def process_of(database: Database) -> int:
-    return int(database._running()._process.pid)
+    return int(database._open_process()._process.pid)
 
 
 def memory_of(process: int) -> int:
@@ -140,10 +140,10 @@ def test_a_job_that_loses_the_process_runs_once_more(jobs: Jobs, database: Datab
         runs.clear()
         configuration = {"jobType": "QUERY", "query": {}, "always": always}
         jobs.new("p", configuration, {"jobId": name}, user="me", handler=handler)
-        if (future := jobs.running("p", name)) is not None:
+        if (future := jobs.find_running("p", name)) is not None:
             future.result(60)
-        found: dict[str, Any] = jobs.get("p", name)["status"]
-        return found
+        job_status: dict[str, Any] = jobs.get("p", name)["status"]
+        return job_status
 
     assert status("once", always=False) == {"state": "DONE"}
     assert len(set(runs)) == 2
@@ -164,7 +164,7 @@ def test_a_job_that_loses_the_process_after_its_commit_does_not_run_again(
         return Outcome({})
 
     jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "once"}, user="me", handler=handler)
-    if (future := jobs.running("p", "once")) is not None:
+    if (future := jobs.find_running("p", "once")) is not None:
         future.result(60)
     assert (
         "Check whether the job's changes are there"
@@ -191,7 +191,7 @@ def test_a_cancelled_statement_that_hears_nothing_ends_with_its_process(
     idle = process.cpu_times().user
     while process.cpu_times().user < idle + 0.5:
         time.sleep(0.02)
-    future = jobs.running("p", "j")
+    future = jobs.find_running("p", "j")
     jobs.cancel("p", "j")
     assert future
     future.result(60)

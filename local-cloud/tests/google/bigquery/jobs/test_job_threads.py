@@ -55,7 +55,7 @@ def test_a_job_that_is_cancelled_between_two_statements_ends(jobs: Jobs, end: st
     else:
         jobs.cancel("p", "j")
     handler.cancelled.set()
-    if (future := jobs.running("p", "j")) is not None:
+    if (future := jobs.find_running("p", "j")) is not None:
         future.result(30)
     status = jobs.get("p", document["jobReference"]["jobId"])["status"]
     assert (status["state"], status["errorResult"]["reason"]) == ("DONE", "stopped")

@@ -54,7 +54,9 @@ def test_a_csv_file_is_loaded_by_a_schema(client: bigquery.Client, run: Run) -> 
     file = io.BytesIO(PASSENGERS)
     client.load_table_from_file(file, "d.p", size=len(PASSENGERS), job_config=settings).result()
     assert [one.field_type for one in client.get_table("d.p").schema] == [
-        *("STRING", "FLOAT", "NUMERIC"),
+        "STRING",
+        "FLOAT",
+        "NUMERIC",
     ]
     wrong = io.BytesIO(b"name,age,fare\nAnn,thirty,1\n")
     with pytest.raises(BadRequest, match=r"Error while reading data.*thirty"):
@@ -72,11 +74,11 @@ def test_a_data_frame_is_loaded_and_read_back(client: bigquery.Client, dataset: 
         }
     )
     client.load_table_from_dataframe(frame, "d.p").result()
-    found = client.query("SELECT * FROM d.p ORDER BY age").to_dataframe()
-    assert found["name"][0] == "Ann" and pd.isna(found["name"][1])
-    assert found["age"].tolist() == [30, 40]
-    assert found["fare"][0] == 7.25 and pd.isna(found["fare"][1])
-    assert found["at"][0] == frame["at"][0] and pd.isna(found["at"][1])
+    rows = client.query("SELECT * FROM d.p ORDER BY age").to_dataframe()
+    assert rows["name"][0] == "Ann" and pd.isna(rows["name"][1])
+    assert rows["age"].tolist() == [30, 40]
+    assert rows["fare"][0] == 7.25 and pd.isna(rows["fare"][1])
+    assert rows["at"][0] == frame["at"][0] and pd.isna(rows["at"][1])
 
 
 def test_rows_of_json_have_arrays_and_records(client: bigquery.Client, run: Run) -> None:
@@ -135,7 +137,10 @@ def test_columns_without_a_header_are_called_by_their_types(
     body = io.BytesIO(b"7,Ann,1.5,true\n8,Bob,2.5,false\n")
     client.load_table_from_file(body, "d.n", job_config=config(autodetect=True)).result()
     assert [one.name for one in client.get_table("d.n").schema] == [
-        *("int64_field_0", "string_field_1", "double_field_2", "bool_field_3"),
+        "int64_field_0",
+        "string_field_1",
+        "double_field_2",
+        "bool_field_3",
     ]
 
 

@@ -240,7 +240,9 @@ def test_tables_are_made_and_dropped(run: Run, client: bigquery.Client) -> None:
     run("CREATE TABLE t (id INT64 NOT NULL, at STRUCT<x FLOAT64>, tags ARRAY<STRING>)")
     schema = client.get_table("d.t").schema
     assert [(one.field_type, one.mode) for one in schema] == [
-        *(("INTEGER", "REQUIRED"), ("RECORD", "NULLABLE"), ("STRING", "REPEATED")),
+        ("INTEGER", "REQUIRED"),
+        ("RECORD", "NULLABLE"),
+        ("STRING", "REPEATED"),
     ]
     run("CREATE TABLE IF NOT EXISTS t (x INT64)")
     run("CREATE OR REPLACE TABLE t AS SELECT 1 AS x, 'a' AS y")
@@ -263,7 +265,9 @@ def test_views_and_the_information_schema(run: Run, client: bigquery.Client) -> 
     client.create_table(view)
     assert run("SELECT z FROM v2") == [(20,)]
     assert run("SELECT table_name, table_type FROM d.INFORMATION_SCHEMA.TABLES ORDER BY 1") == [
-        *(("t", "BASE TABLE"), ("v", "VIEW"), ("v2", "VIEW")),
+        ("t", "BASE TABLE"),
+        ("v", "VIEW"),
+        ("v2", "VIEW"),
     ]
     query = "SELECT column_name, data_type FROM INFORMATION_SCHEMA.COLUMNS WHERE table_name = 't'"
     assert run(query) == [("x", "INT64")]
@@ -329,8 +333,8 @@ def test_a_query_fills_listed_columns_by_position(run: Run) -> None:
 def test_a_table_that_is_replaced_keeps_nothing(run: Run, client: bigquery.Client) -> None:
     run("CREATE TABLE t (d DATE, x INT64) PARTITION BY d CLUSTER BY x OPTIONS(description='old')")
     run("CREATE OR REPLACE TABLE t AS SELECT 1 AS z")
-    found = client.get_table("d.t")
-    assert (found.time_partitioning, found.clustering_fields, found.description) == (None,) * 3
+    table = client.get_table("d.t")
+    assert (table.time_partitioning, table.clustering_fields, table.description) == (None,) * 3
     run("CREATE VIEW v AS SELECT 1 AS x")
     with pytest.raises(BadRequest, match="cannot be replaced: it is currently a VIEW"):
         run("CREATE OR REPLACE TABLE v (x INT64)")

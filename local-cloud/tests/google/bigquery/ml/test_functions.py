@@ -52,11 +52,11 @@ def rows(ask: Run, query: str) -> list[dict[str, Any]]:
 
 def test_weights_are_in_the_columns_own_units(ask: Run) -> None:
     """Σ weight x value + intercept is the logit that ML.EXPLAIN_PREDICT tells."""
-    found = {
+    weights = {
         row["processed_input"]: row for row in rows(ask, "SELECT * FROM ML.WEIGHTS(MODEL tips)")
     }
-    assert list(found) == ["miles", "paid", "__INTERCEPT__"]
-    words = {one["category"]: one["weight"] for one in found["paid"]["category_weights"]}
+    assert list(weights) == ["miles", "paid", "__INTERCEPT__"]
+    words = {one["category"]: one["weight"] for one in weights["paid"]["category_weights"]}
     assert sorted(words) == ["_null_filler", "card", "cash"]
     explained = rows(
         ask,
@@ -64,7 +64,7 @@ def test_weights_are_in_the_columns_own_units(ask: Run) -> None:
         " ORDER BY id LIMIT 9",
     )
     for row in explained:
-        logit = found["__INTERCEPT__"]["weight"] + found["miles"]["weight"] * row["miles"]
+        logit = weights["__INTERCEPT__"]["weight"] + weights["miles"]["weight"] * row["miles"]
         logit += words[row["paid"] or "_null_filler"]
         assert row["prediction_value"] == pytest.approx(logit)
         chance = 1 / (1 + np.exp(-logit))
@@ -83,14 +83,14 @@ def test_a_global_explanation_is_the_mean_of_the_rows_explanations(ask: Run) -> 
             "l2_reg", "enable_global_explain=TRUE, l2_reg"
         )
     )
-    found = ask("SELECT * FROM ML.GLOBAL_EXPLAIN(MODEL explained)")
+    explained = ask("SELECT * FROM ML.GLOBAL_EXPLAIN(MODEL explained)")
     expected = ask(
         "SELECT a.feature, AVG(ABS(a.attribution)) AS mean FROM"
         " ML.EXPLAIN_PREDICT(MODEL explained, TABLE rides), UNNEST(top_feature_attributions) AS a"
         " GROUP BY a.feature ORDER BY mean DESC"
     )
-    assert [name for name, _ in found] == [name for name, _ in expected]
-    for (_, one), (_, other) in zip(found, expected, strict=True):
+    assert [name for name, _ in explained] == [name for name, _ in expected]
+    for (_, one), (_, other) in zip(explained, expected, strict=True):
         assert one == pytest.approx(other)
     with pytest.raises(BadRequest, match="enable_global_explain=TRUE"):
         ask("SELECT * FROM ML.GLOBAL_EXPLAIN(MODEL tips)")
@@ -104,9 +104,9 @@ def test_a_column_that_decides_all_is_important(ask: Run, kind: str) -> None:
         f"CREATE OR REPLACE MODEL trees OPTIONS(model_type='{kind}', input_label_cols=['y']) AS"
         " SELECT IF(n > 200, 1, 0) AS y, n, 7 AS same FROM UNNEST(GENERATE_ARRAY(1, 400)) AS n"
     )
-    found = rows(ask, "SELECT * FROM ML.FEATURE_IMPORTANCE(MODEL trees)")
-    assert [row["feature"] for row in found] == ["n", "same"]
-    decides, same = found
+    importances = rows(ask, "SELECT * FROM ML.FEATURE_IMPORTANCE(MODEL trees)")
+    assert [row["feature"] for row in importances] == ["n", "same"]
+    decides, same = importances
     assert decides["importance_weight"] > 0 and decides["importance_gain"] > 0
     assert 0 < decides["importance_cover"] <= 400
     assert [same[f"importance_{word}"] for word in ("weight", "gain", "cover")] == [0, 0, 0]
@@ -180,9 +180,9 @@ def test_what_training_tells_of_itself(ask: Run) -> None:
         "CREATE OR REPLACE MODEL trees OPTIONS(model_type='boosted_tree_classifier',"
         " input_label_cols=['tipped'], data_split_method='random') AS SELECT * FROM rides"
     )
-    found = rows(ask, "SELECT * FROM ML.TRAINING_INFO(MODEL trees) ORDER BY iteration")
-    assert [row["iteration"] for row in found] == list(range(len(found)))
-    losses = [row["eval_loss"] for row in found]
+    iterations = rows(ask, "SELECT * FROM ML.TRAINING_INFO(MODEL trees) ORDER BY iteration")
+    assert [row["iteration"] for row in iterations] == list(range(len(iterations)))
+    losses = [row["eval_loss"] for row in iterations]
     assert losses == sorted(losses, reverse=True), "it stops before the loss grows"
 
 

@@ -93,9 +93,9 @@ def predicted(ask: Run) -> pd.DataFrame:
     return pd.DataFrame([dict(row.items()) for row in ask.iterate(query)])
 
 
-def probabilities(found: pd.DataFrame, label: str, classes: list[Any]) -> np.ndarray:
+def probabilities(table: pd.DataFrame, label: str, classes: list[Any]) -> np.ndarray:
     """One column for each class."""
-    rows = [{one["label"]: one["prob"] for one in row} for row in found[f"predicted_{label}_probs"]]
+    rows = [{one["label"]: one["prob"] for one in row} for row in table[f"predicted_{label}_probs"]]
     return np.array([[row[one] for one in classes] for row in rows])
 
 
@@ -144,9 +144,9 @@ def test_classifiers_equal_scikit_learns(ask: Run, kind: str, label: str) -> Non
     classes = list(model.classes_)
     wanted = model.predict_proba(everything)
 
-    found = predicted(ask)
-    assert probabilities(found, label, classes) == pytest.approx(wanted, **CLOSE)
-    assert found[f"predicted_{label}"].tolist() == model.predict(everything).tolist()
+    table = predicted(ask)
+    assert probabilities(table, label, classes) == pytest.approx(wanted, **CLOSE)
+    assert table[f"predicted_{label}"].tolist() == model.predict(everything).tolist()
 
     (row,) = ask.iterate("SELECT * FROM ML.EVALUATE(MODEL m)")
     held, truth = wanted[FRAME.held], FRAME.loc[FRAME.held, label]
@@ -246,8 +246,8 @@ def test_classes_count_as_their_weights_say(ask: Run) -> None:
         )
         model = linear_model.LogisticRegression(max_iter=20, class_weight=weight)
         model.fit(x, trained("kind"))
-        found = probabilities(predicted(ask), "kind", list(model.classes_))
-        assert found == pytest.approx(model.predict_proba(everything), **CLOSE)
+        scores = probabilities(predicted(ask), "kind", list(model.classes_))
+        assert scores == pytest.approx(model.predict_proba(everything), **CLOSE)
 
 
 def test_a_moment_is_its_seconds_and_its_parts(ask: Run) -> None:
@@ -279,9 +279,9 @@ def test_kmeans_equals_scikit_learns(ask: Run) -> None:
     )
     x = all_prepared()
     model = cluster.KMeans(3, init="random", max_iter=20, random_state=0).fit(x)
-    found = predicted(ask)
-    assert (found.CENTROID_ID - 1).tolist() == model.labels_.tolist()
-    nearest = [row[0]["DISTANCE"] for row in found.NEAREST_CENTROIDS_DISTANCE]
+    table = predicted(ask)
+    assert (table.CENTROID_ID - 1).tolist() == model.labels_.tolist()
+    nearest = [row[0]["DISTANCE"] for row in table.NEAREST_CENTROIDS_DISTANCE]
     assert nearest == pytest.approx(model.transform(x).min(axis=1), **CLOSE)
     (row,) = ask.iterate("SELECT * FROM ML.EVALUATE(MODEL m)")
     assert row.davies_bouldin_index == pytest.approx(metrics.davies_bouldin_score(x, model.labels_))
@@ -298,8 +298,8 @@ def test_pca_equals_scikit_learns(ask: Run) -> None:
     )
     x = all_prepared()
     model = decomposition.PCA(2).fit(x)
-    found = predicted(ask)[["principal_component_1", "principal_component_2"]].to_numpy()
-    assert np.abs(found) == pytest.approx(np.abs(model.transform(x)), **CLOSE)
+    components = predicted(ask)[["principal_component_1", "principal_component_2"]].to_numpy()
+    assert np.abs(components) == pytest.approx(np.abs(model.transform(x)), **CLOSE)
     rows = ask("SELECT * FROM ML.PRINCIPAL_COMPONENT_INFO(MODEL m) ORDER BY 1")
     assert [row[1] for row in rows] == pytest.approx(model.explained_variance_)
     assert [row[2] for row in rows] == pytest.approx(model.explained_variance_ratio_)
@@ -318,11 +318,11 @@ def test_a_model_is_registered_on_vertex_ai_and_gets_versions(ask: Run) -> None:
             " SELECT a, b, score FROM people"
         )
     aiplatform.init(project="bigquery-tests", location="us-central1")
-    found = aiplatform.Model("fares")
-    assert (found.display_name, found.version_id) == ("registered", "1")
-    assert found.gca_resource.model_source_info.source_type.name == "BQML"
-    assert len(found.versioning_registry.list_versions()) == 2
+    registered = aiplatform.Model("fares")
+    assert (registered.display_name, registered.version_id) == ("registered", "1")
+    assert registered.gca_resource.model_source_info.source_type.name == "BQML"
+    assert len(registered.versioning_registry.list_versions()) == 2
     with pytest.raises(BadRequest, match="no serving container"):
-        found.deploy(machine_type="n1-standard-2")
+        registered.deploy(machine_type="n1-standard-2")
     aiplatform.Endpoint.list()[0].delete()
-    found.delete()
+    registered.delete()

@@ -14,9 +14,9 @@ from local_cloud.google.bigquery.ml import options, preparation, split
 
 
 def test_what_is_unsaid_has_the_documented_default() -> None:
-    found = options.check_options({"model_type": "logistic_reg"})
-    assert found["input_label_cols"] == ["label"]
-    assert (found["max_iterations"], found["l2_reg"], found["early_stop"]) == (20, 0.0, True)
+    checked = options.check_options({"model_type": "logistic_reg"})
+    assert checked["input_label_cols"] == ["label"]
+    assert (checked["max_iterations"], checked["l2_reg"], checked["early_stop"]) == (20, 0.0, True)
     trees = options.check_options({"MODEL_TYPE": "Boosted_Tree_Classifier"})
     assert (trees["max_tree_depth"], trees["learn_rate"]) == (6, 0.3)
 

@@ -23,8 +23,8 @@ def test_datasets_are_made_listed_changed_and_deleted(client: bigquery.Client) -
         client.create_dataset("made")
     made.description, made.labels = "titanic", {"team": "ml"}
     client.update_dataset(made, ["description", "labels"])
-    found = client.get_dataset("made")
-    assert (found.description, found.labels) == ("titanic", {"team": "ml"})
+    dataset = client.get_dataset("made")
+    assert (dataset.description, dataset.labels) == ("titanic", {"team": "ml"})
     assert "made" in [one.dataset_id for one in client.list_datasets(filter="labels.team:ml")]
     client.create_table(bigquery.Table("bigquery-tests.made.t", FIELDS))
     with pytest.raises(BadRequest, match="is still in use"):

@@ -92,24 +92,24 @@ def test_pictures_are_imported_with_their_classes_and_exported_again(
 
 
 def test_a_network_learns_the_classes(model: Any) -> None:
-    found = model.get_model_evaluation().metrics
-    assert found["auPrc"] > 0.9
-    matrix = found["confusionMatrix"]
+    evaluation = model.get_model_evaluation().metrics
+    assert evaluation["auPrc"] > 0.9
+    matrix = evaluation["confusionMatrix"]
     assert [spec["displayName"] for spec in matrix["annotationSpecs"]] == ["blue", "red"]
     assert sum(map(sum, matrix["rows"])) == COUNT / 5
 
 
 def test_a_picture_is_predicted_and_its_regions_explain_that(endpoint: Any) -> None:
     picture = sent(shape("red", "circle", 900))
-    (found,) = endpoint.predict([picture]).predictions
-    assert found["displayNames"] == ["red", "blue"] and len(found["ids"]) == 2
-    assert found["confidences"][0] > 0.5
+    (answer,) = endpoint.predict([picture]).predictions
+    assert answer["displayNames"] == ["red", "blue"] and len(answer["ids"]) == 2
+    assert answer["confidences"][0] > 0.5
     settings = {"confidenceThreshold": 0.5, "maxPredictions": 5}
     (best,) = endpoint.predict([picture], parameters=settings).predictions
     assert best["displayNames"] == ["red"]
     (explained,) = endpoint.explain([picture]).explanations[0].attributions
     assert explained.output_display_name == "red"
-    assert explained.instance_output_value == pytest.approx(found["confidences"][0], abs=1e-6)
+    assert explained.instance_output_value == pytest.approx(answer["confidences"][0], abs=1e-6)
     attributions = np.array(explained.feature_attributions["content"])
     apart = explained.instance_output_value - explained.baseline_output_value
     assert attributions.shape == (8, 8)
@@ -128,9 +128,9 @@ def test_a_file_of_pictures_is_scored(model: Any, uris: list[tuple[str, str, str
     assert job.completion_stats.successful_count == 10
     assert job.completion_stats.failed_count == 1
     (blob,) = [each for each in job.iter_outputs() if "results" in each.name]
-    found = [json.loads(line) for line in blob.download_as_text().splitlines()]
-    assert [each["instance"] for each in found] == lines[:10]  # as they were read
-    best = [each["prediction"]["displayNames"][0] for each in found]
+    lines_scored = [json.loads(line) for line in blob.download_as_text().splitlines()]
+    assert [each["instance"] for each in lines_scored] == lines[:10]  # as they were read
+    best = [each["prediction"]["displayNames"][0] for each in lines_scored]
     assert sum(each == colour for each, (_, colour, _) in zip(best, uris, strict=False)) >= 9
 
 
@@ -157,8 +157,8 @@ def test_several_labels_of_a_picture_are_learned(
     )  # fmt: skip
     assert model.get_model_evaluation().metrics["auPrc"] > 0.6
     made = model.deploy()
-    (found,) = made.predict([sent(shape("blue", "square", 901))]).predictions
-    assert sorted(found["displayNames"]) == ["blue", "circle", "red", "square"]
+    (answer,) = made.predict([sent(shape("blue", "square", 901))]).predictions
+    assert sorted(answer["displayNames"]) == ["blue", "circle", "red", "square"]
     made.delete(force=True)
     model.delete()
     dataset.delete()

@@ -54,30 +54,30 @@ def endpoint(payment: Any) -> Iterator[Any]:
 
 
 def test_its_node_is_on_the_bill(payment: Any) -> None:
-    found = local_cloud.bill()
-    (row,) = [row for row in found.rows if row.what.startswith("AutoML table training")][-1:]
+    bill = local_cloud.bill()
+    (row,) = [row for row in bill.rows if row.what.startswith("AutoML table training")][-1:]
     assert row.on == "1 × a node of AutoML" and row.unit_price == 21.252
     assert row.dollars == pytest.approx(row.quantity * 21.252)
 
 
 def test_a_model_has_its_evaluation_on_the_rows_that_were_held_back(payment: Any) -> None:
     (listed,) = payment.list_model_evaluations()
-    found = payment.get_model_evaluation(listed.name).metrics
-    assert found["auRoc"] > 0.8 and found["auPrc"] > 0.8 and found["logLoss"] < 0.6
-    matrix = found["confusionMatrix"]
+    evaluation = payment.get_model_evaluation(listed.name).metrics
+    assert evaluation["auRoc"] > 0.8 and evaluation["auPrc"] > 0.8 and evaluation["logLoss"] < 0.6
+    matrix = evaluation["confusionMatrix"]
     assert [spec["displayName"] for spec in matrix["annotationSpecs"]] == ["card", "cash"]
     assert sum(map(sum, matrix["rows"])) == 32
     means = dict(listed.gca_resource.model_explanation.mean_attributions[0].feature_attributions)
     assert means.keys() == RIDE.keys() and max(means, key=means.__getitem__) == "distance"
-    half = next(row for row in found["confidenceMetrics"] if row["confidenceThreshold"] == 0.5)
+    half = next(row for row in evaluation["confidenceMetrics"] if row["confidenceThreshold"] == 0.5)
     assert half["truePositiveCount"] + half["falseNegativeCount"] == 32
 
 
 def test_classes_are_predicted_with_scores(endpoint: Any) -> None:
-    (found, far) = endpoint.predict([RIDE, RIDE | {"distance": 9.5}]).predictions
-    assert found["classes"] == far["classes"] == ["card", "cash"]
-    assert sum(found["scores"]) == pytest.approx(1)
-    assert found["scores"][1] > 0.5 > far["scores"][1]
+    (near, far) = endpoint.predict([RIDE, RIDE | {"distance": 9.5}]).predictions
+    assert near["classes"] == far["classes"] == ["card", "cash"]
+    assert sum(near["scores"]) == pytest.approx(1)
+    assert near["scores"][1] > 0.5 > far["scores"][1]
     with pytest.raises(exceptions.BadRequest, match="column 'hour': 'noon' is not a number"):
         endpoint.predict([RIDE | {"hour": "noon"}])
 
@@ -86,14 +86,14 @@ def test_attributions_sum_to_what_the_prediction_differs_by_from_the_baseline(
     endpoint: Any,
 ) -> None:
     answer = endpoint.explain([RIDE])
-    (found,) = answer.explanations[0].attributions
-    attributions = dict(found.feature_attributions)
+    (attribution,) = answer.explanations[0].attributions
+    attributions = dict(attribution.feature_attributions)
     assert attributions.keys() == RIDE.keys()
-    apart = found.instance_output_value - found.baseline_output_value
+    apart = attribution.instance_output_value - attribution.baseline_output_value
     assert sum(attributions.values()) == pytest.approx(apart, abs=1e-3)
     prediction = answer.predictions[0]
-    place = prediction["classes"].index(found.output_display_name)
-    assert prediction["scores"][place] == pytest.approx(found.instance_output_value)
+    place = prediction["classes"].index(attribution.output_display_name)
+    assert prediction["scores"][place] == pytest.approx(attribution.instance_output_value)
 
 
 def test_a_file_is_scored(payment: Any) -> None:
@@ -117,8 +117,8 @@ def test_a_value_is_predicted_with_its_interval_and_a_deleted_model_leaves_no_fi
     model = job.run(dataset, "fare", **SETTINGS)
     (folder,) = {*models.glob("*")} - before
     assert (folder / "model/model.joblib").exists()
-    found = model.get_model_evaluation().metrics
-    assert found["rSquared"] > 0.8 and found["rootMeanSquaredError"] < 3
+    evaluation = model.get_model_evaluation().metrics
+    assert evaluation["rSquared"] > 0.8 and evaluation["rootMeanSquaredError"] < 3
     made = model.deploy(machine_type="n1-standard-4")
     (value,) = made.predict([RIDE]).predictions
     assert value["lower_bound"] < value["value"] < value["upper_bound"]

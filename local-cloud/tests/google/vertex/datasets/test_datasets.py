@@ -20,8 +20,8 @@ def test_a_table_is_created_found_changed_and_deleted(aiplatform: ModuleType) ->
     again = aiplatform.TabularDataset(made.resource_name)
     assert again.display_name == "rides" and again.labels == {"kind": "rides"}
     assert again.gca_resource.metadata["inputConfig"]["gcsSource"]["uri"] == [RIDES]
-    found = aiplatform.TabularDataset.list(filter='display_name="rides"')
-    assert [each.resource_name for each in found] == [made.resource_name]
+    datasets = aiplatform.TabularDataset.list(filter='display_name="rides"')
+    assert [each.resource_name for each in datasets] == [made.resource_name]
     made.update(display_name="more rides", labels={})
     assert aiplatform.TabularDataset(made.name).display_name == "more rides"
     made.delete()
@@ -74,9 +74,9 @@ def test_a_custom_job_reads_the_parts_of_a_table(aiplatform: ModuleType, script:
     made = aiplatform.TabularDataset.create("parts", gcs_source=f"gs://{BUCKET}/datasets/parts.csv")
     job = aiplatform.CustomTrainingJob("parts", script(READ), IMAGE)
     job.run(made, predefined_split_column_name="use", machine_type="n1-standard-4")
-    found = json.loads(bucket.blob("found.json").download_as_text())
-    assert found["format"] == "csv"
-    rows = {part: [*csv.DictReader(found[part].splitlines())] for part in ("TRAINING", "TEST")}
+    content = json.loads(bucket.blob("found.json").download_as_text())
+    assert content["format"] == "csv"
+    rows = {part: [*csv.DictReader(content[part].splitlines())] for part in ("TRAINING", "TEST")}
     assert [row["name"] for row in rows["TRAINING"]] == [f"ride, {each}" for each in range(6)]
     assert rows["TEST"] == [{"number": "9", "name": "ride, 9", "use": "TEST"}]
     again = aiplatform.CustomTrainingJob("parts", script(READ), IMAGE)

@@ -16,7 +16,7 @@ from google.cloud import storage
 import local_cloud
 from local_cloud import LocalCloudError
 from tests.google.vertex.support import BUCKET
-from tests.google.vertex.trained import Trained, probabilities, upload
+from tests.google.vertex.trained_model import Trained, probabilities, upload
 from tests.google.vertex.tuning.test_tuning import wait_for
 from tests.lesson_code import PASSENGERS
 
@@ -105,8 +105,8 @@ def test_lines_of_json_are_scored_and_bad_ones_are_told_apart(model: Any, traine
     good = [json.loads(line) for line in files[PREDICTIONS].splitlines()]
     assert [each["instance"] for each in good] == [*PASSENGERS, trained.rows[0]]
     expected = [*trained.expected, trained.expected[0]]
-    found = probabilities(each["prediction"] for each in good)
-    assert found == pytest.approx(expected, abs=1e-6)
+    scored = probabilities(each["prediction"] for each in good)
+    assert scored == pytest.approx(expected, abs=1e-6)
     bad = [json.loads(line) for line in files[ERRORS].splitlines()]
     assert [each["instance"] for each in bad] == [{"Sex": "dog"}, "no json"]
     assert "female, male" in bad[0]["error"]["message"]
@@ -132,8 +132,8 @@ def test_a_csv_file_is_scored_into_another(model: Any, trained: Trained) -> None
     )
     assert job.completion_stats.successful_count == 4
     scored = list(csv.DictReader(written(job)[f"{PREDICTIONS}.csv"].splitlines()))
-    found = [float(each["probability"]) for each in scored]
-    assert found == pytest.approx([*trained.expected, *trained.expected], abs=1e-6)
+    scored_values = [float(each["probability"]) for each in scored]
+    assert scored_values == pytest.approx([*trained.expected, *trained.expected], abs=1e-6)
     assert [each["Sex"] for each in scored] == ["female", "male"] * 2
     texts = ["" if cell is None else str(cell) for cell in rows[0]]
     assert [scored[0][name] for name in names] == texts  # as they were written
@@ -159,12 +159,12 @@ def test_a_key_stands_for_the_instance_and_is_not_sent(
         scored = list(csv.DictReader(written(job)[f"{PREDICTIONS}.csv"].splitlines()))
         assert [each["key"] for each in scored] == ["000", "001"]
         assert "Sex" not in scored[0]
-        found = [float(each["probability"]) for each in scored]
+        scored_rows = [float(each["probability"]) for each in scored]
     else:
         lines = written(job)[PREDICTIONS].splitlines()
         assert [json.loads(line).keys() for line in lines] == [{"key", "prediction"}] * 2
-        found = probabilities(json.loads(line)["prediction"] for line in lines)
-    assert found == pytest.approx(trained.expected, abs=1e-6)
+        scored_rows = probabilities(json.loads(line)["prediction"] for line in lines)
+    assert scored_rows == pytest.approx(trained.expected, abs=1e-6)
 
 
 def test_what_cannot_be_scored_fails_and_is_cancelled(aiplatform: ModuleType, model: Any) -> None:
@@ -181,11 +181,11 @@ def test_what_cannot_be_scored_fails_and_is_cancelled(aiplatform: ModuleType, mo
     )
     job.wait_for_resource_creation()
     job.cancel()
-    (found,) = aiplatform.BatchPredictionJob.list(filter='display_name="long"')
-    assert found.state.name == "JOB_STATE_CANCELLED"
+    (ended_job,) = aiplatform.BatchPredictionJob.list(filter='display_name="long"')
+    assert ended_job.state.name == "JOB_STATE_CANCELLED"
     with pytest.raises(RuntimeError):
         job.wait()
-    found.delete()
+    ended_job.delete()
 
 
 def test_a_job_begins_again_after_the_server_was_stopped(

@@ -22,7 +22,7 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.endpoints.predictions import _extend, _predictions
 from testing.request_bodies import BODIES, KINDS
 from tests.google.vertex.support import BUCKET
-from tests.google.vertex.trained import IMAGE, SERVE, Trained, probabilities, upload
+from tests.google.vertex.trained_model import IMAGE, SERVE, Trained, probabilities, upload
 from tests.google.vertex.tuning.test_tuning import wait_for
 from tests.lesson_code import PASSENGERS
 
@@ -46,12 +46,12 @@ def test_predict_gives_the_models_own_numbers_for_rows_and_passengers(
     endpoint: Any, model: Any, trained: Trained
 ) -> None:
     for instances in (trained.rows, PASSENGERS):
-        found = endpoint.predict(instances=instances)
-        assert probabilities(found.predictions) == pytest.approx(trained.expected, abs=1e-6)
+        answer = endpoint.predict(instances=instances)
+        assert probabilities(answer.predictions) == pytest.approx(trained.expected, abs=1e-6)
         (deployed,) = endpoint.list_models()
-        assert found.deployed_model_id == deployed.id
-        assert found.model_resource_name == model.resource_name
-        assert found.model_version_id == "1"
+        assert answer.deployed_model_id == deployed.id
+        assert answer.model_resource_name == model.resource_name
+        assert answer.model_version_id == "1"
     assert endpoint.traffic_split == {deployed.id: 100}
     assert deployed.dedicated_resources.min_replica_count == 1
 
@@ -62,8 +62,8 @@ def test_raw_predict_passes_body_and_answer_as_they_are(endpoint: Any, trained: 
         body=table.encode(), headers={"Content-Type": "text/csv", "Accept": "text/csv"}
     )
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/csv")
-    found = [float(line.split(",")[0]) for line in answer.text.splitlines()]
-    assert found == pytest.approx(trained.expected, abs=1e-6)
+    values = [float(line.split(",")[0]) for line in answer.text.splitlines()]
+    assert values == pytest.approx(trained.expected, abs=1e-6)
     again = endpoint.predict(instances=trained.rows, use_raw_predict=True)
     assert probabilities(again.predictions) == pytest.approx(trained.expected, abs=1e-6)
     assert again.deployed_model_id == endpoint.list_models()[0].id
@@ -91,16 +91,18 @@ def test_explain_shares_the_prediction_out_among_the_features(
         ),
     )
     other = explained.deploy(machine_type="n1-standard-2")
-    found = other.explain(instances=PASSENGERS)
-    assert probabilities(found.predictions) == pytest.approx(trained.expected, abs=1e-6)
-    for expected, each in zip(trained.expected, found.explanations, strict=True):
+    explanations = other.explain(instances=PASSENGERS)
+    assert probabilities(explanations.predictions) == pytest.approx(trained.expected, abs=1e-6)
+    for expected, each in zip(trained.expected, explanations.explanations, strict=True):
         (attribution,) = each.attributions
         assert attribution.instance_output_value == pytest.approx(expected, abs=1e-6)
         shares = dict(attribution.feature_attributions)
         whole = attribution.instance_output_value - attribution.baseline_output_value
         assert sum(shares.values()) == pytest.approx(whole, abs=1e-6)
         assert shares.keys() == PASSENGERS[0].keys()
-    first, second = (each.attributions[0].feature_attributions for each in found.explanations)
+    first, second = (
+        each.attributions[0].feature_attributions for each in explanations.explanations
+    )
     assert first["Sex"] != 0
     assert second["Sex"] == 0  # as in the baseline
     other.delete(force=True)
@@ -175,8 +177,8 @@ def test_any_body_gets_predictions_or_a_reason(
     url = f"{cloud.url}/v1/{endpoint.resource_name}:{method}"
     answer = requests.post(url, data=body, headers={"Content-Type": kind}, timeout=60)
     if answer.status_code == 200:
-        found = answer.json()["predictions"] if kind in ("", JSON) else answer.text.splitlines()
-        assert found
+        values = answer.json()["predictions"] if kind in ("", JSON) else answer.text.splitlines()
+        assert values
     else:
         assert answer.status_code in (400, 415)
         assert answer.json()["error"]["message"]
@@ -237,8 +239,8 @@ def test_traffic_is_split_between_versions_and_survives_a_restart(
     assert most == {ids["one"]: 3, ids["two"]: 2}
     local_cloud.stop()
     local_cloud.activate()
-    found = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(10)}
-    assert found == {second.version_id}
+    answered_by = {endpoint.predict(instances=trained.rows).model_version_id for _ in range(10)}
+    assert answered_by == {second.version_id}
     (listed,) = aiplatform.Endpoint.list(filter='display_name="two versions"')
     assert listed.resource_name == endpoint.resource_name
     with pytest.raises(exceptions.BadRequest, match="undeploy"):
@@ -317,7 +319,7 @@ def test_a_training_job_uploads_a_model_that_answers(
     )
     model = job.run(model_display_name="trained", machine_type="n1-standard-4")
     endpoint = model.deploy(machine_type="n1-standard-2", sync=True)
-    found = endpoint.predict(instances=PASSENGERS)
-    assert probabilities(found.predictions) == pytest.approx(trained.expected, abs=1e-6)
+    answer = endpoint.predict(instances=PASSENGERS)
+    assert probabilities(answer.predictions) == pytest.approx(trained.expected, abs=1e-6)
     endpoint.delete(force=True)
     model.delete()

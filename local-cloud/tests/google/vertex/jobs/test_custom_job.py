@@ -54,8 +54,8 @@ def test_each_replica_sees_its_own_gpus_even_if_pools_have_different_numbers() -
 
     def seen(*counts: int) -> list[str]:
         members = [(0, 0, {"machineSpec": {"acceleratorCount": count}}) for count in counts]
-        found = [_gpus(members, (0, 1, 2), rank) for rank in range(len(counts))]
-        return [each["CUDA_VISIBLE_DEVICES"] for each in found]
+        settings = [_gpus(members, (0, 1, 2), rank) for rank in range(len(counts))]
+        return [each["CUDA_VISIBLE_DEVICES"] for each in settings]
 
     assert seen(1, 1, 1) == ["0", "1", "2"]
     assert seen(0, 1) == ["", "0"]

@@ -127,8 +127,8 @@ def test_a_job_can_be_found_again_and_deleted(aiplatform: ModuleType, script: Sc
         labels={"course": "autumn"},
     )  # fmt: skip
     sent.run()
-    found = aiplatform.CustomTrainingJob.list(filter='display_name="findable"')
-    assert [item.resource_name for item in found] == [sent.resource_name]
+    jobs = aiplatform.CustomTrainingJob.list(filter='display_name="findable"')
+    assert [item.resource_name for item in jobs] == [sent.resource_name]
     assert aiplatform.CustomTrainingJob.list(filter="labels.course=spring") == []
     same = aiplatform.CustomTrainingJob.get(sent.resource_name)
     assert same.display_name == "findable"

@@ -12,7 +12,7 @@ from google.api_core import exceptions
 import local_cloud
 from tests.google.vertex.jobs.test_custom_job import custom_job, pool, wait_for
 from tests.google.vertex.support import BUCKET
-from tests.google.vertex.trained import Trained, upload
+from tests.google.vertex.trained_model import Trained, upload
 
 SLEEPS = "import time; print('begins', flush=True); time.sleep(60)"
 

@@ -105,7 +105,7 @@ def test_a_rehearsed_stop_of_a_job_with_two_replicas(aiplatform: ModuleType) -> 
     assert one["CLUSTER_SPEC"] != other["CLUSTER_SPEC"]  # other ports
     ports = {each["environment"]["MASTER_PORT"] for each in starts("two", 1)}
     assert ports == {one["MASTER_PORT"], other["MASTER_PORT"]} and len(ports) == 2
-    assert not reaper.living((), [f"LOCAL_CLOUD_JOB={job.resource_name.rsplit('/', 1)[1]}"])
+    assert not reaper.find_living((), [f"LOCAL_CLOUD_JOB={job.resource_name.rsplit('/', 1)[1]}"])
 
 
 def test_a_job_that_is_not_spot_is_never_interrupted(aiplatform: ModuleType) -> None:

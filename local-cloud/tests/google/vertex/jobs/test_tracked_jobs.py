@@ -71,9 +71,9 @@ def test_the_events_of_a_job_are_in_the_tensorboard_when_it_has_ended(
 ) -> None:
     job = custom_job(aiplatform, LOGS, "events")
     job.run(tensorboard=board.resource_name, service_account=ACCOUNT)
-    found = curves(aiplatform, job.name, board)  # the experiment has the job's id
-    assert set(found) == {"default", "Fold 1/validation"}
-    for series in found.values():
+    series_by_run = curves(aiplatform, job.name, board)  # the experiment has the job's id
+    assert set(series_by_run) == {"default", "Fold 1/validation"}
+    for series in series_by_run.values():
         assert series["loss"][:2] == [(0, 1.0), (1, 0.5)]
         assert str(series["loss"][2]) == "(2, nan)"
     run = aiplatform.TensorboardRun("fold-1-validation", board.name, job.name)

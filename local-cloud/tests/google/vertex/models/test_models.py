@@ -123,8 +123,8 @@ def test_a_version_is_described_apart_from_its_model(aiplatform: ModuleType) -> 
     registry.update_version("2", version_description="wider", labels={"made-by": "versions-test"})
     told = {one.version_id: one.version_description for one in registry.list_versions()}
     assert told == {"1": "the first", "2": "wider"}
-    (found,) = registry.list_versions(filter="labels.made-by=versions-test")
-    assert found.version_id == "2"
+    (versions,) = registry.list_versions(filter="labels.made-by=versions-test")
+    assert versions.version_id == "2"
     assert registry.get_model("2").versioned_resource_name == f"{model.resource_name}@2"
 
     first = registry.get_model().update(display_name="Titanic", labels={"of": "all"})

@@ -47,8 +47,8 @@ def test_a_scikit_learn_file_answers_as_the_model_does(
         str(tmp_path / "any name.joblib"), sklearn_version="1.5"
     )
     endpoint = deployed(model)
-    found = endpoint.predict(instances=X[:5].tolist()).predictions
-    assert found == classifier.predict(X[:5]).tolist()
+    answer = endpoint.predict(instances=X[:5].tolist()).predictions
+    assert answer == classifier.predict(X[:5]).tolist()
     # github.com/googleapis/python-aiplatform/issues/514 and /pull/2036
     words = '400 "Prediction failed: Exception during sklearn prediction: .*"'
     with pytest.raises(exceptions.FailedPrecondition, match=words):
@@ -76,9 +76,9 @@ def test_a_torchserve_archive_answers_through_its_handler(
     )
     endpoint = deployed(model)
     rows = [[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]]
-    found = endpoint.predict(instances=rows).predictions
+    answer = endpoint.predict(instances=rows).predictions
     expected = layer(torch.tensor(rows))[:, 0].tolist()
-    assert [each["sum"] for each in found] == pytest.approx(expected, abs=1e-6)
+    assert [each["sum"] for each in answer] == pytest.approx(expected, abs=1e-6)
     endpoint.delete(force=True)
     model.delete()
 

@@ -29,13 +29,13 @@ BEGIN = datetime(2026, 11, 27, 2, 30, 20, tzinfo=UTC)  # a Friday
     ],
 )
 def test_the_next_times(text: str, times: list[str]) -> None:
-    cron, at, found = Cron.of(text), BEGIN.timestamp(), []
+    cron, at, moments = Cron.of(text), BEGIN.timestamp(), []
     for _ in times:
         following = cron.after(at)
         assert following is not None
         at = following
-        found.append(datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M"))
-    assert found == times
+        moments.append(datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M"))
+    assert moments == times
 
 
 def test_a_day_that_never_comes() -> None:

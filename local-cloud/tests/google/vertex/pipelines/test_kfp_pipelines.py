@@ -169,8 +169,8 @@ def test_a_pipeline_runs_its_tasks_and_reuses_what_they_made(
         "condition-branches-1.condition-3": "NOT_TRIGGERED",
         "say-3": "SUCCEEDED",
     }
-    found = tasks(job)
-    train = found["training.train"]
+    tasks_done = tasks(job)
+    train = tasks_done["training.train"]
     (model,) = train.outputs["model"].artifacts
     assert dict(train.outputs["metrics"].artifacts[0].metadata) == {"accuracy": 1.6}
     blob = storage.Blob.from_uri(model.uri, storage.Client())
@@ -179,7 +179,7 @@ def test_a_pipeline_runs_its_tasks_and_reuses_what_they_made(
     (data,) = train.inputs["data"].artifacts
     assert data.metadata["rows"] == 4
     assert train.execution.metadata["input:rate"] == 0.4
-    assert found["say-3"].execution.metadata["output:Output"] == "good: 1.6"
+    assert tasks_done["say-3"].execution.metadata["output:Output"] == "good: 1.6"
 
     again = sdk.PipelineJob(
         display_name="again", template_path=compiled("train_and_say"),
@@ -205,24 +205,24 @@ def test_a_loop_runs_its_rounds_and_the_exit_task_whatever_happens(
     )  # fmt: skip
     with pytest.raises(RuntimeError, match=r"The failed tasks are: \[exit-handler-1\]"):
         job.run()
-    found = tasks(job)
+    tasks_done = tasks(job)
     loop = "exit-handler-1.for-loop-2"
-    squares = [found[f"{loop}.{n}.square"].execution.metadata["output:out"] for n in range(3)]
+    squares = [tasks_done[f"{loop}.{n}.square"].execution.metadata["output:out"] for n in range(3)]
     assert squares == [1, 4, 9]
-    assert found["exit-handler-1.total"].execution.metadata["output:Output"] == 14
+    assert tasks_done["exit-handler-1.total"].execution.metadata["output:Output"] == 14
     inner = "exit-handler-1.for-loop-4"
-    assert {name for name in found if name.startswith(f"{inner}.0.for-loop-5.")} == {
+    assert {name for name in tasks_done if name.startswith(f"{inner}.0.for-loop-5.")} == {
         *(f"{inner}.0.for-loop-5.{n}" for n in range(2)),
         *(f"{inner}.0.for-loop-5.{n}.square-2" for n in range(2)),
     }
-    assert found[f"{inner}.0.condition-6"].state.name == "NOT_TRIGGERED"
-    assert found[f"{inner}.1.condition-6.say"].state.name == "SUCCEEDED"
-    assert not [name for name in found if name.startswith(f"{inner}.1.for-loop-5.")]
-    failed = found["exit-handler-1.fail"]
+    assert tasks_done[f"{inner}.0.condition-6"].state.name == "NOT_TRIGGERED"
+    assert tasks_done[f"{inner}.1.condition-6.say"].state.name == "SUCCEEDED"
+    assert not [name for name in tasks_done if name.startswith(f"{inner}.1.for-loop-5.")]
+    failed = tasks_done["exit-handler-1.fail"]
     assert failed.state.name == "FAILED"
     assert "no luck" in failed.error.message
-    assert found["report"].state.name == "SUCCEEDED"
-    assert found["report"].execution.metadata["output:out"] == "FAILED exit-handler-1"
+    assert tasks_done["report"].state.name == "SUCCEEDED"
+    assert tasks_done["report"].execution.metadata["output:out"] == "FAILED exit-handler-1"
 
 
 def test_constants_items_and_metadata_are_what_kfp_makes_of_them(
@@ -232,15 +232,16 @@ def test_constants_items_and_metadata_are_what_kfp_makes_of_them(
         display_name="told", template_path=compiled("told"), pipeline_root=f"gs://{BUCKET}/root"
     )
     job.run()
-    found = tasks(job)
+    tasks_done = tasks(job)
     said = {
-        name: dict(one.execution.metadata or {}).get("output:Output") for name, one in found.items()
+        name: dict(one.execution.metadata or {}).get("output:Output")
+        for name, one in tasks_done.items()
     }
     assert said["say"] == f"job: {job.resource_name}"
     assert [said[f"for-loop-1.{n}.say-2"] for n in range(2)] == ["1", "2.5"]  # text, of numbers
-    conditions = [found[f"for-loop-1.{n}.condition-2"].state.name for n in range(2)]
+    conditions = [tasks_done[f"for-loop-1.{n}.condition-2"].state.name for n in range(2)]
     assert conditions == ["SUCCEEDED", "NOT_TRIGGERED"]
-    (artifact,) = found["importer"].outputs["artifact"].artifacts
+    (artifact,) = tasks_done["importer"].outputs["artifact"].artifacts
     uri = f"gs://{BUCKET}/x.csv"
     told = sdk.Artifact.get(artifact.name).metadata
     assert told == {"from": uri, "parts": [uri, {"half": 0.5}]}

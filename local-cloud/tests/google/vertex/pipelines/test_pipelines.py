@@ -27,7 +27,7 @@ PARENT = "projects/my-project/locations/us-central1"
 
 def pipeline(tasks: dict[str, Any], **parameters: str) -> dict[str, Any]:
     """A compiled pipeline in which each task is (shell script, what else the task has)."""
-    components, executors, found = {}, {}, {}
+    components, executors, tasks_of_dag = {}, {}, {}
     for name, (script, more) in tasks.items():
         inputs = {
             each: {"parameterType": "STRING"}
@@ -44,14 +44,14 @@ def pipeline(tasks: dict[str, Any], **parameters: str) -> dict[str, Any]:
                 *(f"{{{{$.inputs.parameters['{each}']}}}}" for each in inputs),
             ]}
         }  # fmt: skip
-        found[name] = {"componentRef": {"name": f"comp-{name}"}, **more}
+        tasks_of_dag[name] = {"componentRef": {"name": f"comp-{name}"}, **more}
     declared = {name: {"parameterType": kind} for name, kind in parameters.items()}
     return {
         "schemaVersion": "2.1.0",
         "pipelineInfo": {"name": "by-hand"},
         "components": components,
         "deploymentSpec": {"executors": executors},
-        "root": {"dag": {"tasks": found}, "inputDefinitions": {"parameters": declared}},
+        "root": {"dag": {"tasks": tasks_of_dag}, "inputDefinitions": {"parameters": declared}},
     }
 
 
@@ -100,11 +100,13 @@ def send(client: Any) -> Send:
 def ended(client: Any, job: PipelineJob, seconds: float = 60) -> PipelineJob:
     """The job once it has ended; each look is held until then."""
     end = time.monotonic() + seconds
-    while (found := client.get_pipeline_job(name=job.name)).state.name not in (
-        *("PIPELINE_STATE_SUCCEEDED", "PIPELINE_STATE_FAILED", "PIPELINE_STATE_CANCELLED"),
+    while (pipeline_job := client.get_pipeline_job(name=job.name)).state.name not in (
+        "PIPELINE_STATE_SUCCEEDED",
+        "PIPELINE_STATE_FAILED",
+        "PIPELINE_STATE_CANCELLED",
     ):
         assert time.monotonic() < end
-    answer: PipelineJob = found
+    answer: PipelineJob = pipeline_job
     return answer
 
 
@@ -180,9 +182,9 @@ def test_cancel_stops_the_tasks_that_run(client: Any, send: Send) -> None:
     with pytest.raises(exceptions.BadRequest, match="still running"):
         client.delete_pipeline_job(name=job.name)
     client.cancel_pipeline_job(name=job.name)
-    found = ended(client, job)
-    assert found.state.name == "PIPELINE_STATE_CANCELLED"
-    assert states(found) == {"long": "CANCELLED", "next": "NOT_TRIGGERED"}
+    ended_job = ended(client, job)
+    assert ended_job.state.name == "PIPELINE_STATE_CANCELLED"
+    assert states(ended_job) == {"long": "CANCELLED", "next": "NOT_TRIGGERED"}
     client.delete_pipeline_job(name=job.name).result()
     with pytest.raises(exceptions.NotFound):
         client.get_pipeline_job(name=job.name)
@@ -233,18 +235,18 @@ def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
 
 
 def task(spec: dict[str, Any], name: str = "a") -> dict[str, Any]:
-    found: dict[str, Any] = spec["root"]["dag"]["tasks"][name]
-    return found
+    task_of_spec: dict[str, Any] = spec["root"]["dag"]["tasks"][name]
+    return task_of_spec
 
 
 def executors(spec: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = spec["deploymentSpec"]["executors"]
-    return found
+    executors_of_spec: dict[str, Any] = spec["deploymentSpec"]["executors"]
+    return executors_of_spec
 
 
 def container(spec: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = executors(spec)["exec-a"]["container"]
-    return found
+    container_of_spec: dict[str, Any] = executors(spec)["exec-a"]["container"]
+    return container_of_spec
 
 
 @pytest.mark.parametrize(
@@ -326,8 +328,8 @@ def test_an_output_that_does_not_fit_fails_its_task(client: Any, send: Send) -> 
     outputs = spec["components"]["comp-a"]["outputDefinitions"]["parameters"]
     outputs["out"]["parameterType"] = "NUMBER_DOUBLE"
     job = ended(client, send(spec))
-    (found,) = [each for each in job.job_detail.task_details if each.task_name == "a"]
-    assert found.error.message == "output out: 'not a number' is not a NUMBER_DOUBLE"
+    (detail,) = [each for each in job.job_detail.task_details if each.task_name == "a"]
+    assert detail.error.message == "output out: 'not a number' is not a NUMBER_DOUBLE"
 
 
 def test_an_artifact_is_imported_once_and_a_bad_one_fails_its_task(client: Any, send: Send) -> None:
@@ -341,12 +343,12 @@ def test_an_artifact_is_imported_once_and_a_bad_one_fails_its_task(client: Any, 
     executors(spec)["exec-a"] = {"importer": importer}
     names = set()
     for _ in range(2):
-        (found,) = [
+        (detail,) = [
             each
             for each in ended(client, send(spec)).job_detail.task_details
             if each.task_name == "a"
         ]
-        names.add(found.outputs["artifact"].artifacts[0].name)
+        names.add(detail.outputs["artifact"].artifacts[0].name)
     assert len(names) == 1
     importer |= {"reimport": True, "metadata": "no object"}
     job = ended(client, send(spec))
@@ -367,14 +369,14 @@ def test_a_value_that_looks_like_a_placeholder_stays_what_it_is(client: Any, sen
     )
     values = {"text": "{{$.pipeline_root}}{{$.inputs.parameters['text']}}"}
     job = ended(client, send(spec, "placeholders", parameter_values=values))
-    found = {
+    outputs = {
         each.task_name: each.execution.metadata["output:out"]
         for each in job.job_detail.task_details
         if each.task_unique_name
     }
-    assert found["a"] == values["text"]
-    assert found["b"] == "b of placeholders"
-    assert found["c"] == "{{$x}} and {{ braces }}"
+    assert outputs["a"] == values["text"]
+    assert outputs["b"] == "b of placeholders"
+    assert outputs["c"] == "{{$x}} and {{ braces }}"
 
 
 PLACES = st.lists(st.integers(0, 30), min_size=1, max_size=12)

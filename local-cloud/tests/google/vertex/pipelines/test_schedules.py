@@ -44,10 +44,10 @@ def test_a_schedule_begins_runs_until_there_have_been_enough(job: Any) -> None:
     run.wait()
     assert run.state.name == "PIPELINE_STATE_SUCCEEDED"
     assert run.gca_resource.schedule_name == schedule.resource_name
-    found = schedule.gca_resource
-    assert found.started_run_count == 1
-    assert found.last_scheduled_run_response.run_response == run.resource_name
-    assert found.last_scheduled_run_response.scheduled_run_time.second == 0
+    resource = schedule.gca_resource
+    assert resource.started_run_count == 1
+    assert resource.last_scheduled_run_response.run_response == run.resource_name
+    assert resource.last_scheduled_run_response.scheduled_run_time.second == 0
     with pytest.raises(exceptions.BadRequest, match="is COMPLETED"):
         schedule.pause()
 
@@ -58,14 +58,16 @@ def test_a_schedule_is_kept_paused_resumed_changed_and_deleted(
     schedule = job.create_schedule(
         cron="TZ=Europe/Berlin 0 3 1 1 *", display_name="new year", max_concurrent_run_count=2
     )
-    found = schedule.gca_resource
-    assert (schedule.state.name, found.next_run_time.hour, found.next_run_time.day) == (
-        *("ACTIVE", 2, 1),
+    resource = schedule.gca_resource
+    assert (schedule.state.name, resource.next_run_time.hour, resource.next_run_time.day) == (
+        "ACTIVE",
+        2,
+        1,
     )
     local_cloud.stop()
     local_cloud.activate()
     again = aiplatform.PipelineJobSchedule.get(schedule.resource_name)
-    assert again.gca_resource.next_run_time == found.next_run_time
+    assert again.gca_resource.next_run_time == resource.next_run_time
     listed = aiplatform.PipelineJobSchedule.list(filter='display_name="new year"')
     assert [one.name for one in listed] == [schedule.name]
     again.pause()

@@ -41,8 +41,8 @@ def test_a_job_that_could_not_be_deleted_can_still_be_listed(
         with monkeypatch.context() as disk, pytest.raises(OSError):
             disk.setattr(documents, "record_operation", full)
             delete()
-        found = parts.training.custom_job(documents.get(platform.records, NAME))
-        assert found["state"] == "JOB_STATE_SUCCEEDED"
+        job = parts.training.custom_job(documents.get(platform.records, NAME))
+        assert job["state"] == "JOB_STATE_SUCCEEDED"
         delete()
         assert platform.records.get("vertex", NAME) is None
         with pytest.raises(NoSuchJob):

@@ -30,8 +30,8 @@ def endpoints(aiplatform: ModuleType) -> Any:
 
 
 def machine(kind: str, accelerator: str = "", count: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = {"machine_type": kind}
-    return found | (
+    spec: dict[str, Any] = {"machine_type": kind}
+    return spec | (
         {"accelerator_type": accelerator, "accelerator_count": count} if accelerator else {}
     )
 

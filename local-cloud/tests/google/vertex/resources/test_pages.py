@@ -36,9 +36,11 @@ def listed(records: Records, **query: str) -> list[list[str]]:
     pages, token = [], ""
     while True:
         asked = query | {"pageToken": token}
-        found, token = documents.page(records, PLACE, query=asked, render=dict)
-        assert all(set(each) == {"name", "displayName", "createTime", "text"} for each in found)
-        pages.append([each["name"][-2:] for each in found])
+        documents_of_page, token = documents.page(records, PLACE, query=asked, render=dict)
+        assert all(
+            set(each) == {"name", "displayName", "createTime", "text"} for each in documents_of_page
+        )
+        pages.append([each["name"][-2:] for each in documents_of_page])
         if not token:
             return pages
 
@@ -55,10 +57,10 @@ def test_of_those_that_pass_in_the_order_that_is_asked_for(
 ) -> None:
     monkeypatch.setattr(rest, "PAGE_BYTES", 1 << 40)
     even = {"filter": 'displayName:"even"', "orderBy": "display_name"}
-    found = [f"{number:02}" for number in reversed(range(0, 30, 2))]
-    assert listed(records, **even, pageSize="4") == [found[n : n + 4] for n in range(0, 15, 4)]
+    names = [f"{number:02}" for number in reversed(range(0, 30, 2))]
+    assert listed(records, **even, pageSize="4") == [names[n : n + 4] for n in range(0, 15, 4)]
     down = even | {"orderBy": "displayName desc"}
-    assert listed(records, **down) == [found[::-1]]
+    assert listed(records, **down) == [names[::-1]]
 
 
 def test_memory_holds_a_page_and_not_the_list(records: Records) -> None:

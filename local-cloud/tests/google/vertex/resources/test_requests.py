@@ -76,8 +76,8 @@ def pipeline(**fields: Any) -> dict[str, Any]:
 def test_a_wrong_pipeline_is_refused_before_it_runs(
     cloud: Status, body: Any, code: int, words: str
 ) -> None:
-    found, error = post(cloud, f"{PARENT}/trainingPipelines", pipeline(**body))
-    assert found == code
+    status, error = post(cloud, f"{PARENT}/trainingPipelines", pipeline(**body))
+    assert status == code
     assert words in error["message"]
 
 

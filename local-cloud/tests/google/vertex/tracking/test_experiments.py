@@ -118,8 +118,8 @@ def test_what_two_processes_log_to_one_run_is_all_kept(
         thread.start()
     for thread in threads:
         thread.join()
-    found = aiplatform.ExperimentRun("both", experiment="shared").get_metrics()
-    assert found == {"metric-0": 0, "metric-1": 1, "metric-2": 2}
+    metrics = aiplatform.ExperimentRun("both", experiment="shared").get_metrics()
+    assert metrics == {"metric-0": 0, "metric-1": 1, "metric-2": 2}
 
 
 def test_classification_metrics(aiplatform: ModuleType, tracked: Any) -> None:
@@ -129,11 +129,15 @@ def test_classification_metrics(aiplatform: ModuleType, tracked: Any) -> None:
             labels=["died", "survived"], matrix=[[9, 1], [2, 8]], display_name="on validation",
             fpr=[0.0, 1.0], tpr=[0.0, 1.0], threshold=[1.0, 0.0],
         )  # fmt: skip
-    (found,) = run.get_classification_metrics()
-    assert found["display_name"] == "on validation"
-    assert found["labels"] == ["died", "survived"]
-    assert found["matrix"] == [[9, 1], [2, 8]]
-    assert (found["fpr"], found["tpr"], found["threshold"]) == ([0, 1], [0, 1], [1, 0])
+    (classification_metrics,) = run.get_classification_metrics()
+    assert classification_metrics["display_name"] == "on validation"
+    assert classification_metrics["labels"] == ["died", "survived"]
+    assert classification_metrics["matrix"] == [[9, 1], [2, 8]]
+    assert (
+        classification_metrics["fpr"],
+        classification_metrics["tpr"],
+        classification_metrics["threshold"],
+    ) == ([0, 1], [0, 1], [1, 0])
 
 
 def test_list_and_delete_experiments_and_runs(aiplatform: ModuleType, tracked: Any) -> None:
@@ -220,8 +224,8 @@ def test_a_wrong_request_is_refused(
     tracked: Any, cloud: Status, path: str, body: Any, code: int, words: str
 ) -> None:
     tracked("refusals")  # the store is there
-    found, error = post(cloud, path, body)
-    assert (found, words in error["message"]) == (code, True), error
+    status, error = post(cloud, path, body)
+    assert (status, words in error["message"]) == (code, True), error
 
 
 def test_a_context_is_no_parent_of_itself(tracked: Any, cloud: Status) -> None:

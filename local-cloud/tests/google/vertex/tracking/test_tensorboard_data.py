@@ -26,11 +26,11 @@ def points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Points:
     monkeypatch.setattr(tensorboard_data, "PAGE_BYTES", LARGEST)
     series = {name: {"name": name, "valueType": "TENSOR"} for name in NAMES}
     made: Any = SimpleNamespace(get=series.__getitem__, kind="series")
-    found = Points(Records(tmp_path / "records.db"), made)
+    points_made = Points(Records(tmp_path / "records.db"), made)
     tensor = {"value": "x" * 10_000}
     for each in series.values():
-        found.add(each, [{"step": str(step), "tensor": tensor} for step in range(64)])
-    return found
+        points_made.add(each, [{"step": str(step), "tensor": tensor} for step in range(64)])
+    return points_made
 
 
 def steps(points: list[Any]) -> list[int]:
@@ -41,8 +41,13 @@ def steps(points: list[Any]) -> list[int]:
 def test_they_are_spread_where_all_of_them_have_no_room(points: Points, most: str) -> None:
     answer = points.read(NAMES[0], {"maxDataPoints": most})
     assert len(json.dumps(answer)) < LARGEST * 1.01
-    found = steps(answer["timeSeriesData"]["values"])
-    assert found[0] == 0 and found[-1] == 63 and found == sorted(found) and len(found) == 8
+    steps_shown = steps(answer["timeSeriesData"]["values"])
+    assert (
+        steps_shown[0] == 0
+        and steps_shown[-1] == 63
+        and steps_shown == sorted(steps_shown)
+        and len(steps_shown) == 8
+    )
 
 
 def test_several_series_share_the_room(points: Points) -> None:
@@ -52,10 +57,10 @@ def test_several_series_share_the_room(points: Points) -> None:
 
 
 def test_an_export_has_them_all_in_pages(points: Points) -> None:
-    found, token, pages = [], "", 0
+    steps_shown, token, pages = [], "", 0
     while token or not pages:
         answer = points.export(NAMES[0], {"pageToken": token})
         assert len(json.dumps(answer)) < LARGEST * 1.01
-        found += steps(answer["timeSeriesDataPoints"])
+        steps_shown += steps(answer["timeSeriesDataPoints"])
         token, pages = answer["nextPageToken"], pages + 1
-    assert found == list(range(64)) and pages == 8
+    assert steps_shown == list(range(64)) and pages == 8

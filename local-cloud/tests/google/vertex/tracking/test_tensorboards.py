@@ -34,8 +34,8 @@ def test_create_get_list_update_and_delete(aiplatform: ModuleType) -> None:
     made = aiplatform.Tensorboard.create(display_name="first", labels={"made-by": "tb-test"})
     assert made.gca_resource.blob_storage_path_prefix  # uploaders refuse one without
     made.update(display_name="renamed")
-    (found,) = aiplatform.Tensorboard.list(filter="labels.made-by=tb-test")
-    assert (found.name, found.display_name, found.labels) == (
+    (board,) = aiplatform.Tensorboard.list(filter="labels.made-by=tb-test")
+    assert (board.name, board.display_name, board.labels) == (
         made.name,
         "renamed",
         {"made-by": "tb-test"},
@@ -100,8 +100,8 @@ def test_a_long_series_is_thinned_out_when_read_and_whole_when_exported(
         )
     pages = client.export_tensorboard_time_series_data(tensorboard_time_series=name)
     assert [point.step for point in pages] == list(range(2500))
-    found = aiplatform.TensorboardTimeSeries(name).gca_resource
-    assert found.metadata.max_step == 2499
+    resource = aiplatform.TensorboardTimeSeries(name).gca_resource
+    assert resource.metadata.max_step == 2499
 
 
 def test_batches_are_made_whole_or_not_at_all(aiplatform: ModuleType, run: Any) -> None:
@@ -183,8 +183,8 @@ def test_a_wrong_request_is_refused(board: Any, run: Any, cloud: Status) -> None
         (f"/v1/{run.resource_name}:write", {"timeSeriesData": [unknown]}, 404, "does not exist"),
         (f"/v1/{experiment}/runs:batchCreate", {}, 400, "requests: 0"),
     ):
-        found, error = post(cloud, path, body)
-        assert (found, words in error["message"]) == (code, True), error
+        status, error = post(cloud, path, body)
+        assert (status, words in error["message"]) == (code, True), error
     assert run.read_time_series_data()["loss"].values == []
 
 

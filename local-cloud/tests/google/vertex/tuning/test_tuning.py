@@ -102,12 +102,12 @@ def test_every_trial_is_run_with_its_own_values_and_in_its_own_folder(
 
 
 def test_a_job_of_the_same_name_tries_the_same_again(aiplatform: ModuleType) -> None:
-    found = []
+    tried = []
     for _ in range(2):
         job = tuning_job(aiplatform, X, parallel_trial_count=1)
         job.run()
-        found.append([values(trial) for trial in job.trials])
-    assert found[0] == found[1]
+        tried.append([values(trial) for trial in job.trials])
+    assert tried[0] == tried[1]
 
 
 def test_all_kinds_of_parameters_and_conditions_arrive_as_flags(aiplatform: ModuleType) -> None:
@@ -269,14 +269,14 @@ def test_a_trial_without_prospects_is_stopped_early(
     job = tuning_job(aiplatform, space, trials=5, code=SLOWLY, **options)
     job = changed(job, {"studySpec": {rule: {"useElapsedDuration": by_time}}})
     wait_for(lambda: ended(aiplatform, job))
-    found = aiplatform.HyperparameterTuningJob.get(job)
-    assert found.state.name == "JOB_STATE_SUCCEEDED"
+    job_ended = aiplatform.HyperparameterTuningJob.get(job)
+    assert job_ended.state.name == "JOB_STATE_SUCCEEDED"
     # One that is stopped early has a result, which is why it is no failure.
-    assert [trial.state.name for trial in found.trials] == ["SUCCEEDED"] * 5
-    states = [aiplatform.CustomJob.get(trial.custom_job).state.name for trial in found.trials]
+    assert [trial.state.name for trial in job_ended.trials] == ["SUCCEEDED"] * 5
+    states = [aiplatform.CustomJob.get(trial.custom_job).state.name for trial in job_ended.trials]
     assert states == ["JOB_STATE_SUCCEEDED"] * 4 + ["JOB_STATE_CANCELLED"]
-    assert [final(trial) for trial in found.trials[:4]] == [1.2, 2.2, 3.2, 4.2]
-    assert 9 < final(found.trials[4]) <= 10
+    assert [final(trial) for trial in job_ended.trials[:4]] == [1.2, 2.2, 3.2, 4.2]
+    assert 9 < final(job_ended.trials[4]) <= 10
 
 
 def ended(aiplatform: ModuleType, name: str) -> bool:

@@ -67,8 +67,8 @@ def test_a_study_is_found_by_its_name_listed_and_deleted(vizier: VizierServiceCl
     assert study.state.name == "ACTIVE"
     assert study.study_spec.metrics[0].goal.name == "MINIMIZE"
     assert vizier.get_study(name=study.name) == study
-    found = vizier.lookup_study(request={"parent": PARENT, "display_name": "found by name"})
-    assert found == study
+    study_found = vizier.lookup_study(request={"parent": PARENT, "display_name": "found by name"})
+    assert study_found == study
     assert study in list(vizier.list_studies(parent=PARENT))
     with pytest.raises(exceptions.AlreadyExists, match="found by name"):
         create(vizier, name="found by name")
@@ -171,13 +171,13 @@ def test_all_kinds_of_parameters_keep_their_kind(vizier: VizierServiceClient) ->
     width = {"parameter_id": "width", "integer_value_spec": {"min_value": 1, "max_value": 64}}
     batch = {"parameter_id": "batch", "discrete_value_spec": {"values": [16, 64]}}
     study = create(vizier, X, optimiser, width, batch, algorithm="RANDOM_SEARCH")
-    found = [values(trial) for trial in suggest(vizier, study, count=8)]
-    for tried in found:
+    tried_values = [values(trial) for trial in suggest(vizier, study, count=8)]
+    for tried in tried_values:
         assert 0 <= tried["x"] <= 10
         assert tried["width"] == int(tried["width"])
         assert tried["batch"] in (16, 64)
         assert ("momentum" in tried) == (tried["optimiser"] == "sgd")
-    assert {tried["optimiser"] for tried in found} == {"adam", "sgd"}
+    assert {tried["optimiser"] for tried in tried_values} == {"adam", "sgd"}
 
 
 def test_a_grid_is_tried_once_and_then_the_study_has_completed(
@@ -196,9 +196,9 @@ def test_without_noise_no_values_are_tried_twice(vizier: VizierServiceClient) ->
     flag = {"parameter_id": "flag", "categorical_value_spec": {"values": ["on", "off"]}}
     sizes = {"parameter_id": "size", "discrete_value_spec": {"values": [1, 2, 4]}}
     study = create(vizier, flag, sizes, observation_noise="LOW")
-    found = [values(trial) for trial in suggest(vizier, study, count=9)]
-    assert len(found) == 6
-    assert all(found.count(tried) == 1 for tried in found)
+    tried_values = [values(trial) for trial in suggest(vizier, study, count=9)]
+    assert len(tried_values) == 6
+    assert all(tried_values.count(tried) == 1 for tried in tried_values)
 
 
 def test_the_first_trial_begins_with_the_default_values(vizier: VizierServiceClient) -> None:
@@ -217,8 +217,8 @@ def test_contexts_fix_a_part_of_the_values(vizier: VizierServiceClient) -> None:
     def context(value: str) -> dict[str, Any]:
         return {"parameters": [{"parameter_id": "day", "value": value}]}
 
-    found = suggest(vizier, study, count=2, contexts=[context("sunday"), context("monday")])
-    assert [values(trial)["day"] for trial in found] == ["sunday", "monday"]
+    suggested = suggest(vizier, study, count=2, contexts=[context("sunday"), context("monday")])
+    assert [values(trial)["day"] for trial in suggested] == ["sunday", "monday"]
     with pytest.raises(exceptions.BadRequest, match="contexts: 1"):
         suggest(vizier, study, count=2, contexts=[context("sunday")])
     with pytest.raises(exceptions.BadRequest, match="never is 'friday'"):
@@ -408,9 +408,9 @@ def test_a_restart_of_the_server_loses_nothing(vizier: VizierServiceClient) -> N
 
 
 def test_the_same_search_is_tried_again_under_the_same_name(vizier: VizierServiceClient) -> None:
-    found = []
+    tried = []
     for _ in range(2):
         study = create(vizier, name="the same again")
-        found.append([values(trial) for trial in suggest(vizier, study, count=3)])
+        tried.append([values(trial) for trial in suggest(vizier, study, count=3)])
         vizier.delete_study(name=study.name)
-    assert found[0] == found[1]
+    assert tried[0] == tried[1]

@@ -10,20 +10,35 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from local_cloud.engine.base import Base
-from local_cloud.engine.spec import Refused
-
-Json = dict[str, Any]
+from local_cloud.engine.spec import JobRefused
+from local_cloud.json_types import Json
 
 IMAGE = re.compile(r"[^/]+/(?:sagemaker-)?xgboost[:@][^/]+")
 TRAIN = Path(__file__).with_name("xgboost_train.py")
 # What the algorithm can be tuned for: the metrics that XGBoost itself knows.
 METRICS = (
-    *("auc", "aucpr", "map", "ndcg", "aft-nloglik", "cox-nloglik", "error", "gamma-deviance"),
-    *("gamma-nloglik", "interval-regression-accuracy", "logloss", "mae", "mape", "merror"),
-    *("mlogloss", "mphe", "poisson-nloglik", "rmse", "rmsle", "tweedie-nloglik"),
+    "auc",
+    "aucpr",
+    "map",
+    "ndcg",
+    "aft-nloglik",
+    "cox-nloglik",
+    "error",
+    "gamma-deviance",
+    "gamma-nloglik",
+    "interval-regression-accuracy",
+    "logloss",
+    "mae",
+    "mape",
+    "merror",
+    "mlogloss",
+    "mphe",
+    "poisson-nloglik",
+    "rmse",
+    "rmsle",
+    "tweedie-nloglik",
 )
 DEFINITIONS = [
     {"Name": f"validation:{name}", "Regex": rf".*\[[0-9]+\].*#011validation-{name}:(\S+)"}
@@ -50,18 +65,18 @@ def add_metrics(definition: Json, hyperparameters: Mapping[str, str]) -> None:
 
 
 def train_command(base: Base, instances: int, ml: str) -> tuple[str, ...]:
-    """Return what an instance of a training job runs; raises Refused where that cannot be."""
+    """Return what an instance of a training job runs; raises JobRefused where that cannot be."""
     require_package(base)
     if instances > 1:
-        raise Refused(
+        raise JobRefused(
             f"The built-in XGBoost trains on one instance in the local cloud, not on {instances}"
         )
     return (sys.executable, "-I", str(TRAIN), ml)
 
 
 def require_package(base: Base) -> None:
-    """Raise Refused where XGBoost is not installed."""
+    """Raise JobRefused where XGBoost is not installed."""
     if not base.has("xgboost"):
-        raise Refused(
+        raise JobRefused(
             f"{base.note}. xgboost is not installed there: pull the image, or install xgboost"
         )

@@ -13,9 +13,11 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from local_cloud.json_types import Json
+
 
 CSV = ("csv", "text/csv")
 DEFAULT_TYPE = "text/libsvm"  # of a channel that names none
@@ -23,31 +25,86 @@ MODEL = "xgboost-model"
 # The hyperparameters of the image's table: XGBoost's own, and those of the algorithm around it.
 XGBOOSTS = frozenset(
     (
-        *("booster", "verbosity", "nthread", "eta", "learning_rate", "gamma", "min_split_loss"),
-        *("max_depth", "min_child_weight", "max_delta_step", "subsample", "colsample_bytree"),
-        *("colsample_bylevel", "colsample_bynode", "lambda", "reg_lambda", "alpha", "reg_alpha"),
-        *("tree_method", "sketch_eps", "scale_pos_weight", "updater", "dsplit", "refresh_leaf"),
-        *("process_type", "grow_policy", "max_leaves", "max_bin", "predictor"),
-        *("monotone_constraints", "interaction_constraints", "sample_type", "normalize_type"),
-        *("rate_drop", "one_drop", "skip_drop", "lambda_bias", "tweedie_variance_power"),
-        *("objective", "num_class", "base_score", "seed", "num_parallel_tree"),
-        *("aft_loss_distribution", "aft_loss_distribution_scale", "deterministic_histogram"),
-        *("sampling_method", "prob_buffer_row"),
+        "booster",
+        "verbosity",
+        "nthread",
+        "eta",
+        "learning_rate",
+        "gamma",
+        "min_split_loss",
+        "max_depth",
+        "min_child_weight",
+        "max_delta_step",
+        "subsample",
+        "colsample_bytree",
+        "colsample_bylevel",
+        "colsample_bynode",
+        "lambda",
+        "reg_lambda",
+        "alpha",
+        "reg_alpha",
+        "tree_method",
+        "sketch_eps",
+        "scale_pos_weight",
+        "updater",
+        "dsplit",
+        "refresh_leaf",
+        "process_type",
+        "grow_policy",
+        "max_leaves",
+        "max_bin",
+        "predictor",
+        "monotone_constraints",
+        "interaction_constraints",
+        "sample_type",
+        "normalize_type",
+        "rate_drop",
+        "one_drop",
+        "skip_drop",
+        "lambda_bias",
+        "tweedie_variance_power",
+        "objective",
+        "num_class",
+        "base_score",
+        "seed",
+        "num_parallel_tree",
+        "aft_loss_distribution",
+        "aft_loss_distribution_scale",
+        "deterministic_histogram",
+        "sampling_method",
+        "prob_buffer_row",
     )
 )
 ALGORITHMS = frozenset(
     (
-        *("num_round", "csv_weights", "early_stopping_rounds", "save_model_on_termination"),
-        *("eval_metric", "_tuning_objective_metric", "_kfold"),
-        *("_num_cv_round", "use_dask_gpu_training"),
+        "num_round",
+        "csv_weights",
+        "early_stopping_rounds",
+        "save_model_on_termination",
+        "eval_metric",
+        "_tuning_objective_metric",
+        "_kfold",
+        "_num_cv_round",
+        "use_dask_gpu_training",
     )
 )
 ABSENT = {"_kfold": "cross-validation", "use_dask_gpu_training": "training with Dask"}
 # Metrics that the image calculates with its own code.
 IMAGES_METRICS = frozenset(
     (
-        *("accuracy", "balanced_accuracy", "f1", "f1_binary", "f1_macro", "mse", "precision"),
-        *("precision_macro", "precision_micro", "r2", "recall", "recall_macro", "recall_micro"),
+        "accuracy",
+        "balanced_accuracy",
+        "f1",
+        "f1_binary",
+        "f1_macro",
+        "mse",
+        "precision",
+        "precision_macro",
+        "precision_micro",
+        "r2",
+        "recall",
+        "recall_macro",
+        "recall_micro",
     )
 )
 MAXIMIZED = ("auc", "aucpr", "map", "ndcg")
@@ -90,8 +147,8 @@ def main(ml: Path) -> None:
 
 def read_json(path: Path) -> Json:
     """Return a file of the job's configuration."""
-    found: Json = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    content: Json = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 def check(hyperparameters: Mapping[str, str]) -> None:
@@ -108,12 +165,12 @@ def whole_number(name: str, hyperparameters: Mapping[str, str]) -> int:
     if name not in hyperparameters:
         raise UserError(f"Missing required hyperparameter: {name}")
     try:
-        found = int(hyperparameters[name])
+        number = int(hyperparameters[name])
     except ValueError:
         raise UserError(f"Hyperparameter {name}: could not parse value") from None
-    if found < 1:
-        raise UserError(f"Hyperparameter {name}: value {found} not in range [1, inf)")
-    return found
+    if number < 1:
+        raise UserError(f"Hyperparameter {name}: value {number} not in range [1, inf)")
+    return number
 
 
 # ---- data ---------------------------------------------------------------------------------------
@@ -158,9 +215,9 @@ def read_file(pandas: Any, path: Path) -> Any:
 # ---- metrics ------------------------------------------------------------------------------------
 def chosen_metrics(hyperparameters: Mapping[str, str]) -> list[str]:
     """Return the names of eval_metric, and that of a tuning job's objective: the last one."""
-    found = [name.strip() for name in hyperparameters.get("eval_metric", "").split(",")]
+    metrics_asked = [name.strip() for name in hyperparameters.get("eval_metric", "").split(",")]
     _, _, objective = hyperparameters.get("_tuning_objective_metric", "").partition(":")
-    metrics = [name for name in dict.fromkeys(found) if name and name != objective]
+    metrics = [name for name in dict.fromkeys(metrics_asked) if name and name != objective]
     metrics += [objective] if objective else []
     for name in metrics:
         if name in IMAGES_METRICS:
@@ -183,8 +240,8 @@ def callbacks(
         def after_iteration(self, model: Any, epoch: int, evals_log: Json) -> bool:
             words = [
                 f"{data}-{metric}:{values[-1]:.5f}"
-                for data, found in evals_log.items()
-                for metric, values in found.items()
+                for data, by_metric in evals_log.items()
+                for metric, values in by_metric.items()
             ]
             print(f"[{epoch}]", *words, sep="#011", flush=True)
             return False
@@ -197,9 +254,9 @@ def callbacks(
             (folder / ".unfinished").replace(folder / MODEL)
             return False
 
-    found: list[Any] = [Report()]
+    after_rounds: list[Any] = [Report()]
     if hyperparameters.get("save_model_on_termination") == "true":
-        found.append(Save())
+        after_rounds.append(Save())
     if "early_stopping_rounds" in hyperparameters and metrics and "validation" in sets:
         rounds = whole_number("early_stopping_rounds", hyperparameters)
         stop = xgboost.callback.EarlyStopping(
@@ -209,8 +266,8 @@ def callbacks(
             maximize=metrics[-1].partition("@")[0] in MAXIMIZED,
             save_best=True,
         )
-        found.append(stop)
-    return found
+        after_rounds.append(stop)
+    return after_rounds
 
 
 if __name__ == "__main__":

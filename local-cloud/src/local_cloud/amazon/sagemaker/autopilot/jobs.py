@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
 from local_cloud import extras
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -22,9 +21,9 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import DAY, invalid
 from local_cloud.engine.spec import Job
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 NAME = "AutoMLJobName"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/autogluon-training:1.5.0-cpu-py311"
 MACHINE = "ml.m5.4xlarge"  # which the service takes for tables of up to 100 MB
@@ -52,12 +51,12 @@ class Autopilot:
     def describe(self, params: Json) -> Json:
         """DescribeAutoMLJob, of a job that either version has made."""
         document = self._get(params[NAME])
-        return autopilot_request.as_version_1(document["request"]) | self._standing(document, 1)
+        return autopilot_request.as_version_1(document["request"]) | self._details(document, 1)
 
     def describe_v2(self, params: Json) -> Json:
         """DescribeAutoMLJobV2."""
         document = self._get(params[NAME])
-        standing = self._standing(document, 2)
+        standing = self._details(document, 2)
         return {**document["request"], "AutoMLProblemTypeConfigName": "Tabular", **standing}
 
     def list(self, params: Json) -> Json:
@@ -65,10 +64,10 @@ class Autopilot:
         word = "AutoMLJobStatus"
         recorded = self.records.list(AUTOPILOT)
         every = readable.each(AUTOPILOT, recorded, lambda _, document: self._summary(document))
-        found = listing.select(every, params, name=NAME, status=word)
+        listed = listing.select(every, params, name=NAME, status=word)
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": word}
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Descending")
-        return listing.page(found, params, "AutoMLJobSummaries")
+        listed = listing.sort(listed, {"SortBy": "Name"} | params, fields, default="Descending")
+        return listing.page(listed, params, "AutoMLJobSummaries")
 
     def stop(self, params: Json) -> Json:
         """StopAutoMLJob: the candidates that are complete stay."""
@@ -85,25 +84,25 @@ class Autopilot:
     def candidates(self, params: Json) -> Json:
         """ListCandidatesForAutoMLJob: in the order of their start, unless the request has one."""
         _, training, report = self._facts(self._get(params[NAME]))
-        found = autopilot_status.candidates(training, report)
+        listed = autopilot_status.candidates(training, report)
         if name := params.get("CandidateNameEquals"):
-            found = [one for one in found if one["CandidateName"] == name]
+            listed = [one for one in listed if one["CandidateName"] == name]
         if wanted := params.get("StatusEquals"):
-            found = [one for one in found if one["CandidateStatus"] == wanted]
+            listed = [one for one in listed if one["CandidateStatus"] == wanted]
         if params.get("SortBy") == "FinalObjectiveMetricValue":  # those without are not listed
-            found = [one for one in found if autopilot_status.OBJECTIVE in one]
+            listed = [one for one in listed if autopilot_status.OBJECTIVE in one]
         fields = {
             "CreationTime": lambda one: one["CreationTime"],
             "Status": lambda one: one["CandidateStatus"],
             "FinalObjectiveMetricValue": lambda one: one[autopilot_status.OBJECTIVE]["Value"],
         }
         down = params.get("SortOrder") == "Descending"
-        found.sort(key=fields[params.get("SortBy", "CreationTime")], reverse=down)
-        return listing.page(found, params, "Candidates")
+        listed.sort(key=fields[params.get("SortBy", "CreationTime")], reverse=down)
+        return listing.page(listed, params, "Candidates")
 
     # ---- inside ---------------------------------------------------------------------------------
     def _create(self, request: Json, tags: Sequence[Json]) -> Json:
-        if why := extras.missing("automl"):
+        if why := extras.explain_missing("automl"):
             raise not_implemented(f"Autopilot {why}")
         name = request[NAME]
         autopilot_request.check(request, self.objects)
@@ -116,26 +115,26 @@ class Autopilot:
         job = f"{name}-t1-1-{secrets.token_hex(4)}"
         with self.records.transaction():
             self.records.put(AUTOPILOT, name, {"request": request, "job": job})
-            self.training.tags.make(_arn(name), [*tags])
+            self.training.tags.create(_arn(name), [*tags])
             self.training.queue(_training_request(job, request), [], autopilot=_arn(name))
         return {"AutoMLJobArn": _arn(name)}
 
-    def _standing(self, document: Json, version: int) -> Json:
+    def _details(self, document: Json, version: int) -> Json:
         """Return what describing adds to the request."""
         job, training, report = self._facts(document)
-        found = self._summary(document)
-        found |= autopilot_status.resolve_attributes(document["request"], report, version)
+        details = self._summary(document)
+        details |= autopilot_status.resolve_attributes(document["request"], report, version)
         best = autopilot_status.best(autopilot_status.candidates(training, report), report)
-        return found | ({"BestCandidate": best} if best and job.state.ended else {})
+        return details | ({"BestCandidate": best} if best and job.state.ended else {})
 
     def _summary(self, document: Json) -> Json:
         """Return what describing and listing have in common."""
         job, training, report = self._facts(document)
         name = document["request"][NAME]
-        found = {NAME: name, "AutoMLJobArn": _arn(name)} | autopilot_status.progress(job, report)
-        if found["AutoMLJobStatus"] == "Failed":
-            found["FailureReason"] = autopilot_status.failure_reason(training["FailureReason"])
-        return found
+        summary = {NAME: name, "AutoMLJobArn": _arn(name)} | autopilot_status.progress(job, report)
+        if summary["AutoMLJobStatus"] == "Failed":
+            summary["FailureReason"] = autopilot_status.failure_reason(training["FailureReason"])
+        return summary
 
     def _facts(self, document: Json) -> tuple[Job, Json, Json]:
         """Return the engine's job, the training job's description, and the program's report."""
@@ -151,10 +150,10 @@ class Autopilot:
         return self.training.engine.get(name), training, report
 
     def _get(self, name: str) -> Json:
-        found = self.records.get(AUTOPILOT, name)
-        if found is None:
+        document = self.records.get(AUTOPILOT, name)
+        if document is None:
             raise ServiceError("ResourceNotFound", f"Could not find the AutoML job {name}")
-        return found
+        return document
 
 
 def _training_request(name: str, request: Json) -> Json:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from local_cloud.automl.search import Candidate, Problem
+    from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 LEAST = 500  # rows: "Automated ML", quotas
 TRIALS = 10  # where the request has no limit: "Training modes and algorithm support"
 MANY = 20  # different whole numbers: a target with more is a quantity, not a class
@@ -36,10 +36,19 @@ TASKS = {
 DEFAULTS = {"BinaryClassification": "F1", "MulticlassClassification": "Accuracy"}
 DEFAULTS |= {"Regression": "MSE"}
 METRICS = {
-    **{"Accuracy": "accuracy", "AUC": "auRoc", "BalancedAccuracy": "balancedAccuracy", "F1": "f1"},
-    **{"Precision": "precision", "Recall": "recall", "LogLoss": "logLoss"},
-    **{"F1macro": "f1Macro", "PrecisionMacro": "precisionMacro", "RecallMacro": "recallMacro"},
-    **{"MSE": "meanSquaredError", "RMSE": "rootMeanSquaredError", "MAE": "meanAbsoluteError"},
+    "Accuracy": "accuracy",
+    "AUC": "auRoc",
+    "BalancedAccuracy": "balancedAccuracy",
+    "F1": "f1",
+    "Precision": "precision",
+    "Recall": "recall",
+    "LogLoss": "logLoss",
+    "F1macro": "f1Macro",
+    "PrecisionMacro": "precisionMacro",
+    "RecallMacro": "recallMacro",
+    "MSE": "meanSquaredError",
+    "RMSE": "rootMeanSquaredError",
+    "MAE": "meanAbsoluteError",
     "R2": "rSquared",
 }
 
@@ -102,22 +111,22 @@ def search(ml: Path, wanted: Json) -> None:
     most, seconds = wanted.get("max_candidates"), wanted.get("seconds")
     limits: Json = {"trials": most or TRIALS}
     limits |= {"models": wanted["algorithms"]} if wanted.get("algorithms") else {}
-    found = automl.search(
+    candidates = automl.search(
         problem,
         seconds=seconds,
         candidate_seconds=wanted.get("candidate_seconds"),
         tell=tell,
         **limits,
     )
-    if not any(one.metrics for one in found):
+    if not any(one.metrics for one in candidates):
         raise BadData("no candidate was complete: MaxRuntimePerTrainingJobInSeconds is short")
     reached = ""
     if seconds and time.monotonic() - began >= seconds:
         reached = "MaxAutoMLJobRuntimeReached"
-    elif most and len(found) >= most:
+    elif most and len(candidates) >= most:
         reached = "MaxCandidatesReached"
     report.tell(reached=reached)
-    print(f"{len(found)} candidates in {time.monotonic() - began:.1f} s", flush=True)
+    print(f"{len(candidates)} candidates in {time.monotonic() - began:.1f} s", flush=True)
 
 
 def read(folder: Path, target: str) -> pd.DataFrame:
@@ -155,10 +164,10 @@ def keep(problem: Problem, one: Candidate, about: Json, *, folder: Path, report:
 
     now = time.time()
     name = f"trial-{one.name.replace(' ', '-')}"
-    found: Json = {"name": name, "created": now - one.seconds, "model": one.model}
+    entry: Json = {"name": name, "created": now - one.seconds, "model": one.model}
     if not one.metrics:
         failure = f"it ran for {one.seconds:.0f} s: longer than MaxRuntimePerTrainingJobInSeconds"
-        report.add(found | {"status": "Failed", "failure": failure, "ended": now})
+        report.add(entry | {"status": "Failed", "failure": failure, "ended": now})
         return
     values = {word: one.metrics[own] for word, own in METRICS.items() if own in one.metrics}
     with tempfile.TemporaryDirectory() as made:
@@ -169,7 +178,7 @@ def keep(problem: Problem, one: Candidate, about: Json, *, folder: Path, report:
         (folder / name).mkdir()
         with tarfile.open(folder / name / "model.tar.gz", "w:gz", compresslevel=1) as archive:
             archive.add(made, ".", filter=_anonymous)
-    report.add(found | {"status": "Completed", "metrics": values, "ended": time.time()})
+    report.add(entry | {"status": "Completed", "metrics": values, "ended": time.time()})
     print(f"{name}: {_format(values)}", flush=True)
 
 

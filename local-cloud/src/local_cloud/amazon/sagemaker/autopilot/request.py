@@ -11,9 +11,9 @@ from typing import Any
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import check_bucket, invalid
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 CHANNEL = ("ChannelType", "ContentType", "CompressionType", "DataSource")
 SHARED = ("AutoMLJobName", "OutputDataConfig", "RoleArn", "AutoMLJobObjective", "ModelDeployConfig")
 CSV = ("text/csv", "text/csv;header=present")
@@ -21,7 +21,11 @@ CSV = ("text/csv", "text/csv;header=present")
 METRICS = {
     "BinaryClassification": ("F1", "Accuracy", "AUC", "BalancedAccuracy", "Precision", "Recall"),
     "MulticlassClassification": (
-        *("Accuracy", "BalancedAccuracy", "F1macro", "PrecisionMacro", "RecallMacro"),
+        "Accuracy",
+        "BalancedAccuracy",
+        "F1macro",
+        "PrecisionMacro",
+        "RecallMacro",
     ),
     "Regression": ("MSE", "RMSE", "MAE", "R2"),
 }
@@ -90,30 +94,30 @@ def of_version_1(request: Json) -> Json:
 
 def as_version_1(request: Json) -> Json:
     """Return the request as DescribeAutoMLJob shows it."""
-    found = tabular(request)
+    problem = tabular(request)
     column = ("TargetAttributeName", "SampleWeightAttributeName")
-    columns = {name: found[name] for name in column if name in found}
-    generation = dict(found.get("CandidateGenerationConfig") or {})
-    generation |= _drop_empty(FeatureSpecificationS3Uri=found.get("FeatureSpecificationS3Uri"))
+    columns = {name: problem[name] for name in column if name in problem}
+    generation = dict(problem.get("CandidateGenerationConfig") or {})
+    generation |= _drop_empty(FeatureSpecificationS3Uri=problem.get("FeatureSpecificationS3Uri"))
     return {
         **{name: request[name] for name in SHARED if name in request},
         "InputDataConfig": [channel | columns for channel in request["AutoMLJobInputDataConfig"]],
         "AutoMLJobConfig": _drop_empty(
-            CompletionCriteria=found.get("CompletionCriteria"),
-            Mode=found.get("Mode"),
+            CompletionCriteria=problem.get("CompletionCriteria"),
+            Mode=problem.get("Mode"),
             CandidateGenerationConfig=generation,
             SecurityConfig=request.get("SecurityConfig"),
             DataSplitConfig=request.get("DataSplitConfig"),
         ),
         "GenerateCandidateDefinitionsOnly": False,
-        **_drop_empty(ProblemType=found.get("ProblemType")),
+        **_drop_empty(ProblemType=problem.get("ProblemType")),
     }
 
 
 def tabular(request: Json) -> Json:
     """Return what the request says about the table."""
-    found: Json = request["AutoMLProblemTypeConfig"]["TabularJobConfig"]
-    return found
+    problem: Json = request["AutoMLProblemTypeConfig"]["TabularJobConfig"]
+    return problem
 
 
 def criteria(request: Json) -> Json:
@@ -152,16 +156,17 @@ def check(request: Json, objects: Objects) -> None:
 
 
 def _check_missing(request: Json) -> None:
-    found = tabular(request)
+    problem = tabular(request)
     for field in (
-        *("SampleWeightAttributeName", "FeatureSpecificationS3Uri"),
+        "SampleWeightAttributeName",
+        "FeatureSpecificationS3Uri",
         "GenerateCandidateDefinitionsOnly",
     ):
-        if found.get(field):
+        if problem.get(field):
             raise not_implemented(f"{field} of an Autopilot job")
     if request.get("DataSplitConfig"):
         raise not_implemented("DataSplitConfig; here candidates are compared by cross-validation")
-    if found.get("Mode") == "HYPERPARAMETER_TUNING":
+    if problem.get("Mode") == "HYPERPARAMETER_TUNING":
         raise not_implemented(
             "Mode HYPERPARAMETER_TUNING, whose candidates are inference pipelines"
         )

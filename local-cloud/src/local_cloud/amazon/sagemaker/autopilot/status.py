@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from local_cloud.amazon.sagemaker.autopilot.request import METRICS, MINIMIZED, criteria
 from local_cloud.amazon.sagemaker.jobs import status as training_status
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.engine.spec import Job, State
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 OBJECTIVE = "FinalAutoMLJobObjectiveMetric"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/autogluon-inference:1.5.0-cpu-py311"
 # What an endpoint can be asked for, by SAGEMAKER_INFERENCE_OUTPUT; at first the label alone.
@@ -44,7 +43,7 @@ def progress(job: Job, report: Json) -> Json:
     else:
         second = word
     times = [job.created, job.started, report.get("at"), job.ended]
-    found: Json = {
+    standing: Json = {
         "AutoMLJobStatus": word,
         "AutoMLJobSecondaryStatus": second,
         "CreationTime": job.created,
@@ -53,8 +52,8 @@ def progress(job: Job, report: Json) -> Json:
     failed = [one for one in report.get("candidates", []) if one["status"] == "Failed"]
     if failed and word == "Completed":
         reasons = [f"{one['name']}: {one['failure']}"[:1024] for one in failed[:5]]
-        found["PartialFailureReasons"] = [{"PartialFailureMessage": one} for one in reasons]
-    return found | ({"EndTime": job.ended} if job.ended else {})
+        standing["PartialFailureReasons"] = [{"PartialFailureMessage": one} for one in reasons]
+    return standing | ({"EndTime": job.ended} if job.ended else {})
 
 
 def failure_reason(of_training: str) -> str:
@@ -68,7 +67,7 @@ def resolve_attributes(request: Json, report: Json, version: int) -> Json:
     if "problem" not in report:
         return {}
     objective = {"AutoMLJobObjective": {"MetricName": report["objective"]}}
-    limits = {"CompletionCriteria": found} if (found := criteria(request)) else {}
+    limits = {"CompletionCriteria": completion} if (completion := criteria(request)) else {}
     problem = {"ProblemType": report["problem"]}
     if version == 2:
         problem = {"AutoMLProblemTypeResolvedAttributes": {"TabularResolvedAttributes": problem}}
@@ -90,7 +89,7 @@ def _candidate(one: Json, job: Json, report: Json, *, uploaded: str | None) -> J
         "CandidateStepArn": arn(f"training-job/{job['TrainingJobName']}"),
         "CandidateStepName": job["TrainingJobName"],
     }
-    found: Json = {
+    candidate: Json = {
         "CandidateName": one["name"],
         "ObjectiveStatus": {"Completed": "Succeeded", "InProgress": "Pending"}.get(word, "Failed"),
         "CandidateSteps": [step],
@@ -99,14 +98,16 @@ def _candidate(one: Json, job: Json, report: Json, *, uploaded: str | None) -> J
         "LastModifiedTime": one.get("ended") or one["created"],
     }
     if one.get("ended"):
-        found["EndTime"] = one["ended"]
+        candidate["EndTime"] = one["ended"]
     if one.get("failure"):
-        found["FailureReason"] = one["failure"][:1024]
+        candidate["FailureReason"] = one["failure"][:1024]
     if word == "Completed":
-        found |= _metrics(one["metrics"], report)
+        candidate |= _metrics(one["metrics"], report)
         if uploaded:
-            found["InferenceContainers"] = [_container(one["name"], uploaded, report["problem"])]
-    return found
+            candidate["InferenceContainers"] = [
+                _container(one["name"], uploaded, report["problem"])
+            ]
+    return candidate
 
 
 def _metrics(values: Json, report: Json) -> Json:
@@ -144,8 +145,8 @@ def _container(name: str, uploaded: str, problem: str) -> Json:
     }
 
 
-def best(found: Sequence[Json], report: Json) -> Json | None:
+def best(candidates: Sequence[Json], report: Json) -> Json | None:
     """Return the candidate with the best objective, of those that can be deployed."""
-    there = [one for one in found if "InferenceContainers" in one]
+    there = [one for one in candidates if "InferenceContainers" in one]
     sign = -1 if report.get("objective") in MINIMIZED else 1
     return max(there, key=lambda one: sign * one[OBJECTIVE]["Value"], default=None)

@@ -79,14 +79,14 @@ def _frame(model: Model, body: str) -> Any:
                 f" {', '.join(model.features)}",
             )
     given = pandas.DataFrame(rows, columns=model.features, dtype=object)
-    found = {}
+    columns = {}
     for name in model.numeric:
         numbers = pandas.to_numeric(given[name], errors="coerce")
         wrong = given[name][numbers.isna() & (given[name].str.strip() != "")]
         if len(wrong):
             raise _refusal(400, f"{name}: {wrong.iloc[0]!r} is not a number")
-        found[name] = numbers.astype(float)
-    return pandas.DataFrame(found | {name: given[name] for name in model.categories})
+        columns[name] = numbers.astype(float)
+    return pandas.DataFrame(columns | {name: given[name] for name in model.categories})
 
 
 def _refusal(status: int, sentence: str) -> Exception:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
-from local_cloud.amazon.sagemaker.endpoints import tracked
+from local_cloud.amazon.sagemaker.endpoints import tracked_jobs
 from local_cloud.amazon.sagemaker.endpoints.endpoints import DIALECT, FACTS
 from local_cloud.amazon.sagemaker.instances import layout
 from local_cloud.amazon.sagemaker.jobs import status
@@ -33,13 +33,13 @@ from local_cloud.engine.serving.deployments import MOST
 from local_cloud.engine.serving.http_client import HttpRequest
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState, Unanswered
 from local_cloud.engine.spec import EngineError
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import clock
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import NOT_WRITTEN
 
-Json = dict[str, Any]
 KIND, NAME = "transform-job", "TransformJobName"
 LARGEST_PAYLOAD = 100  # MB: the most that MaxPayloadInMB may be
 TOO_MUCH = "Too much data for max payload size: a record has more than {} MB"
@@ -47,8 +47,13 @@ PAYLOAD = 6  # MB of a request, where MaxPayloadInMB is not given
 ANSWER_SECONDS, RETRIES = 600, 3  # of an invocation, where ModelClientConfig does not say
 ALL = "$"  # a filter that leaves everything as it is
 SUMMARY = (
-    *(NAME, "TransformJobArn", "CreationTime", "TransformEndTime", "LastModifiedTime"),
-    *("TransformJobStatus", "FailureReason"),
+    NAME,
+    "TransformJobArn",
+    "CreationTime",
+    "TransformEndTime",
+    "LastModifiedTime",
+    "TransformJobStatus",
+    "FailureReason",
 )
 
 
@@ -97,8 +102,8 @@ class BatchPredictions:
                 )
             self.records.put(KIND, name, document)
             self.records.put(FACTS, made, facts)
-            self.tags.make(document["TransformJobArn"], request.get("Tags", []))
-            self.lineage.begin(tracked.job(document))
+            self.tags.create(document["TransformJobArn"], request.get("Tags", []))
+            self.lineage.begin(tracked_jobs.job(document))
             count = request["TransformResources"]["InstanceCount"]
             machine = billing.of_instances("transform job", name, request["TransformResources"])
             self.serving.deploy(
@@ -108,22 +113,22 @@ class BatchPredictions:
 
     def describe(self, params: Json) -> Json:
         """DescribeTransformJob."""
-        found = self._get(params[NAME])
+        job = self._get(params[NAME])
         hidden = ("deployment", "LastModifiedTime")
-        return {field: value for field, value in found.items() if field not in hidden}
+        return {field: value for field, value in job.items() if field not in hidden}
 
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
         known = self.records.get(KIND, name)
-        return tracked.facts(known, self.models.find(known["ModelName"])) if known else {}
+        return tracked_jobs.facts(known, self.models.find(known["ModelName"])) if known else {}
 
     def list(self, params: Json) -> Json:
         """ListTransformJobs: the newest first, unless the request says otherwise."""
         short = listing.shorten((job for _, job in self.records.list(KIND)), *SUMMARY)
         chosen = listing.select(short, params, name=NAME, status="TransformJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "TransformJobStatus"}
-        found = listing.sort(chosen, params, fields, default="Descending")
-        return listing.page(found, params, "TransformJobSummaries")
+        listed = listing.sort(chosen, params, fields, default="Descending")
+        return listing.page(listed, params, "TransformJobSummaries")
 
     def stop(self, params: Json) -> Json:
         """StopTransformJob: what has been written so far stays."""
@@ -139,10 +144,10 @@ class BatchPredictions:
         return {}
 
     def _get(self, name: str) -> Json:
-        found = self.records.get(KIND, name)
-        if found is None:
+        document = self.records.get(KIND, name)
+        if document is None:
             raise invalid(f"Could not find requested job with name: {name}")
-        return found
+        return document
 
     def start(self) -> None:
         """Do nothing: a job goes on when its replicas are ready again (settle)."""

@@ -6,7 +6,6 @@ Each of its variants is a deployment of the engine.
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.models.models import Models
@@ -14,8 +13,8 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.engine.serving.deployments import MOST
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 KIND = "endpoint-config"
 NAME = "EndpointConfigName"
 SUMMARY = (NAME, "EndpointConfigArn", "CreationTime")
@@ -61,7 +60,7 @@ class EndpointConfigs:
     def create(self, request: Json) -> Json:
         """CreateEndpointConfig."""
         name = request[NAME]
-        found = {"EndpointConfigArn": arn(f"endpoint-config/{name}")}
+        config = {"EndpointConfigArn": arn(f"endpoint-config/{name}")}
         for field, what in MISSING.items():
             if request.get(field):
                 raise not_implemented(f"{field} ({what})")
@@ -77,11 +76,11 @@ class EndpointConfigs:
             if self.records.get(KIND, name):
                 raise invalid(
                     "Cannot create already existing endpoint configuration"
-                    f' "{found["EndpointConfigArn"]}".'
+                    f' "{config["EndpointConfigArn"]}".'
                 )
-            self.tags.make(found["EndpointConfigArn"], request.pop("Tags", []))
-            self.records.put(KIND, name, request | found | {"CreationTime": time.time()})
-        return found
+            self.tags.create(config["EndpointConfigArn"], request.pop("Tags", []))
+            self.records.put(KIND, name, request | config | {"CreationTime": time.time()})
+        return config
 
     def _check(self, variant: Json) -> None:
         name = variant["VariantName"]
@@ -108,20 +107,20 @@ class EndpointConfigs:
 
     def delete(self, params: Json) -> Json:
         """DeleteEndpointConfig: endpoints that have it go on without."""
-        found = self.get(params[NAME])
+        config = self.get(params[NAME])
         with self.records.transaction():
-            self.records.delete(KIND, found[NAME])
-            self.tags.forget(found["EndpointConfigArn"])
+            self.records.delete(KIND, config[NAME])
+            self.tags.forget(config["EndpointConfigArn"])
         return {}
 
     def get(self, name: str) -> Json:
         """Return the configuration with this name."""
-        found = self.records.get(KIND, name)
-        if found is None:
+        config = self.records.get(KIND, name)
+        if config is None:
             raise invalid(
                 f'Could not find endpoint configuration "{arn(f"endpoint-config/{name}")}".'
             )
-        return found
+        return config
 
 
 def size(variant: Json, count: int = 0) -> tuple[int, int]:

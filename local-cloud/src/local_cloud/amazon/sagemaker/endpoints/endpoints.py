@@ -19,10 +19,10 @@ from local_cloud.amazon.sagemaker.resources.names import arn, variant_of
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, ServingState
 from local_cloud.engine.spec import EngineError
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 DIALECT = "sagemaker"
 KIND = "endpoint"
 FACTS = "sagemaker-deployment"  # what a deployment was made from, by its id
@@ -45,14 +45,14 @@ class Endpoints:
         if request.get("DeploymentConfig"):
             _check_rollout(request["DeploymentConfig"])
         config = self.configs.get(request[CONFIG])
-        found = {"EndpointArn": arn(f"endpoint/{name}")}
+        answer = {"EndpointArn": arn(f"endpoint/{name}")}
         with self.records.transaction():
             if self._is_taken(name):
-                raise invalid(f'Cannot create already existing endpoint "{found["EndpointArn"]}".')
-            self.tags.make(found["EndpointArn"], request.get("Tags", []))
+                raise invalid(f'Cannot create already existing endpoint "{answer["EndpointArn"]}".')
+            self.tags.create(answer["EndpointArn"], request.get("Tags", []))
             document = {
                 NAME: name,
-                **found,
+                **answer,
                 CONFIG: request[CONFIG],
                 "CreationTime": now,
                 "LastModifiedTime": now,
@@ -62,7 +62,7 @@ class Endpoints:
                 "failed": [],
             }
             self.records.put(KIND, name, document)
-        return found
+        return answer
 
     def describe(self, params: Json) -> Json:
         """DescribeEndpoint."""
@@ -134,10 +134,10 @@ class Endpoints:
             raise invalid(f"Endpoint {endpoint} is {document['EndpointStatus']}: it has no model.")
         if not variant:
             return self._choose(endpoint)
-        found = {each["VariantName"]: each["deployment"] for each in document["variants"]}
-        if variant not in found:
+        deployments = {each["VariantName"]: each["deployment"] for each in document["variants"]}
+        if variant not in deployments:
             raise invalid(f"Variant {variant} not found for Request")
-        return variant, found[variant]
+        return variant, deployments[variant]
 
     def _choose(self, endpoint: str) -> tuple[str, str]:
         chosen = self.serving.choose(endpoint)
@@ -181,7 +181,7 @@ class Endpoints:
         if document is None:
             return None
         if document["EndpointStatus"] == "Deleting":
-            if not any(map(self.serving.ending, _ids(document))):
+            if not any(map(self.serving.is_ending, _ids(document))):
                 with self.records.transaction():
                     self.records.delete(KIND, name)
                     self.tags.forget(document["EndpointArn"])
@@ -200,17 +200,17 @@ class Endpoints:
 
     def _settle(self, document: Json, pending: Json) -> None:
         """Let the pending variants take over if all are ready; forget them if one has failed."""
-        found = [self.serving.get(variant["deployment"]) for variant in pending["variants"]]
-        failed = next((each for each in found if each.state is ServingState.FAILED), None)
+        deployments = [self.serving.get(variant["deployment"]) for variant in pending["variants"]]
+        failed = next((each for each in deployments if each.state is ServingState.FAILED), None)
         if failed:
             status_then = "InService" if document["variants"] else "Failed"
-            gone = {each.id for each in found if each.state is not ServingState.FAILED}
+            gone = {each.id for each in deployments if each.state is not ServingState.FAILED}
             with self.records.transaction():
-                document["failed"] += [each.id for each in found if each.id not in gone]
+                document["failed"] += [each.id for each in deployments if each.id not in gone]
                 document["FailureReason"] = status.why_failed(failed)
                 self._remove(gone)
                 self._put(document, EndpointStatus=status_then, pending=None)
-        elif all(each.state is ServingState.READY for each in found):
+        elif all(each.state is ServingState.READY for each in deployments):
             with self.records.transaction():
                 old = {variant["deployment"] for variant in document["variants"]}
                 gone = old | set(document["failed"])
@@ -234,10 +234,10 @@ class Endpoints:
         self.records.put(KIND, document[NAME], document)
 
     def _get(self, name: str) -> Json:
-        found = self._find(name)
-        if found is None:
+        document = self._find(name)
+        if document is None:
             raise invalid(f'Could not find endpoint "{arn(f"endpoint/{name}")}".')
-        return found
+        return document
 
     def _in_service(self, name: str) -> Json:
         document = self._get(name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from local_cloud.amazon.account import ACCOUNT
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.protocols.rest_protocol import RestService
@@ -12,8 +10,8 @@ from local_cloud.amazon.sagemaker.resources.names import LOGS_OF_ENDPOINTS
 from local_cloud.client.environment import REGION
 from local_cloud.engine.serving.http_client import HttpRequest, HttpResponse
 from local_cloud.engine.serving.spec import NoSuchDeployment, Unanswered
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 LARGEST = 6291456  # bytes of a body: botocore's model of SageMaker Runtime
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 MISSING = {
@@ -55,14 +53,14 @@ class Predictions:
             raise ServiceError("ValidationError", str(problem)) from None
         if response.status != 200:
             raise model_error(endpoint, deployment_id, response)
-        found: Json = {
+        answer: Json = {
             "Body": response.body,
             "ContentType": response.header("content-type", "application/octet-stream"),
             "InvokedProductionVariant": variant,
         }
         if attributes := response.header(ATTRIBUTES.lower()):
-            found["CustomAttributes"] = attributes
-        return found
+            answer["CustomAttributes"] = attributes
+        return answer
 
 
 def _request(params: Json) -> HttpRequest:

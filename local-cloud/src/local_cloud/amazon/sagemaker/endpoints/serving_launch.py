@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
@@ -22,12 +21,11 @@ from local_cloud.amazon.sagemaker.resources.names import split_data_uri, split_s
 from local_cloud.engine.environments import archives
 from local_cloud.engine.isolation import roots
 from local_cloud.engine.serving.spec import ServingPlan
-from local_cloud.engine.spec import EngineError, JobContext, Refused, Replica
+from local_cloud.engine.spec import EngineError, JobContext, JobRefused, Replica
+from local_cloud.json_types import Json
 from local_cloud.store import trees
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
-
-Json = dict[str, Any]
 
 PORT = 8080
 START_SECONDS = 240.0  # /ping has to answer by then; a variant can ask for more
@@ -48,7 +46,7 @@ def plan(
     objects: Objects,
     base: Mapping[str, str],
 ) -> ServingPlan:
-    """Bring the model and say what its replicas run; Refused where that cannot be.
+    """Bring the model and say what its replicas run; JobRefused where that cannot be.
 
     container: the model's; variant: of an endpoint configuration; base: by which SDKs find this
     local cloud, nothing if the model is to reach no network.
@@ -124,7 +122,7 @@ def bring(container: Json, folder: Path, objects: Objects) -> None:
             for name in objects.names(bucket, key):
                 layout.copy(objects, bucket, name, path=folder / layout.below(name, key))
     except (StoreError, EngineError) as problem:
-        raise Refused(f"Failed to download model data from {uri}: {problem}") from None
+        raise JobRefused(f"Failed to download model data from {uri}: {problem}") from None
 
 
 def _bring_code(environment: Mapping[str, str], code: Path, objects: Objects) -> None:
@@ -136,7 +134,7 @@ def _bring_code(environment: Mapping[str, str], code: Path, objects: Objects) ->
     try:
         archives.extract(objects.get(bucket, key).path, code)
     except (StoreError, EngineError) as problem:
-        raise Refused(f"SAGEMAKER_SUBMIT_DIRECTORY, {uri}: {problem}") from None
+        raise JobRefused(f"SAGEMAKER_SUBMIT_DIRECTORY, {uri}: {problem}") from None
 
 
 def _check(container: Json, model: Path, program: str, *, note: str) -> None:
@@ -145,14 +143,16 @@ def _check(container: Json, model: Path, program: str, *, note: str) -> None:
         return
     image = container.get("Image", "")
     if "SAGEMAKER_PROGRAM" in (container.get("Environment") or {}):
-        raise Refused(f"SAGEMAKER_PROGRAM is {program}, and the model's data has no code/{program}")
+        raise JobRefused(
+            f"SAGEMAKER_PROGRAM is {program}, and the model's data has no code/{program}"
+        )
     if not PYTORCH.fullmatch(image):
-        raise Refused(
+        raise JobRefused(
             f"{note}. What it would start is unknown here: put code/inference.py with a model_fn"
             " into the model's archive"
         )
     if not [*model.glob("*.pt"), *model.glob("*.pth")]:
-        raise Refused(
+        raise JobRefused(
             "The model's data has no code/inference.py, and no .pt or .pth file that PyTorch's "
             "container could load by itself"
         )
@@ -165,7 +165,7 @@ def _install(code: Path, image: str, context: JobContext) -> list[str]:
     try:
         return [f"{OURS}{line}" for line in context.install(["-r", str(file)], image)]
     except EngineError as problem:
-        raise Refused(f"code/requirements.txt: {problem}") from None
+        raise JobRefused(f"code/requirements.txt: {problem}") from None
 
 
 def _notes(note: str, variant: Json) -> list[str]:

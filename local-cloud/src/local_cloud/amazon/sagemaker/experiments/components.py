@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from local_cloud.amazon.sagemaker.experiments.memberships import Memberships
 from local_cloud.amazon.sagemaker.experiments.metrics import ComponentMetrics
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 FACTS = ("Status", "StartTime", "EndTime")  # that a job has, too
 COMPONENT = Kind(
     "TrialComponent",
@@ -71,24 +70,24 @@ class TrialComponents:
 
     def delete(self, params: Json) -> Json:
         """DeleteTrialComponent: one that is in no trial."""
-        found = self.entities.get(params[NAME])
-        if trials := self.memberships.trials(found[NAME]):
+        component = self.entities.get(params[NAME])
+        if trials := self.memberships.trials(component[NAME]):
             raise invalid(
-                f"The trial component {found[NAME]} is associated with {', '.join(trials)}:"
+                f"The trial component {component[NAME]} is associated with {', '.join(trials)}:"
                 " disassociate it first (DisassociateTrialComponent)"
             )
         with self.entities.records.transaction():
-            self.metrics.forget(found[NAME])
-            return self.entities.delete(found)
+            self.metrics.forget(component[NAME])
+            return self.entities.delete(component)
 
     def page(self, params: Json, names: set[str] | None = None) -> Json:
         """Return a page of summaries, of the components with these names or of all."""
-        found: Iterable[Json] = self.entities.all()
+        components: Iterable[Json] = self.entities.all()
         if names is not None:
-            found = [one for one in found if one[NAME].lower() in names]
+            components = [one for one in components if one[NAME].lower() in names]
         if source := params.get("SourceArn"):
-            found = [one for one in found if source.lower() in _sources(one)]
-        pairs = ((one[NAME], one) for one in found)
+            components = [one for one in components if source.lower() in _sources(one)]
+        pairs = ((one[NAME], one) for one in components)
         shown = [*readable.each(NAME, pairs, lambda _, one: self.show(one))]
         for one in shown:
             if source := one.get("Source"):
@@ -97,19 +96,19 @@ class TrialComponents:
 
     def show(self, document: Json) -> Json:
         """Return a component as it is described, with its metrics."""
-        found = self._merged(document)
+        component = self._merge(document)
         metrics = self.metrics.summaries(document[NAME], document[COMPONENT.arn])
-        return found | {"Metrics": [*found.get("Metrics", []), *metrics]}
+        return component | {"Metrics": [*component.get("Metrics", []), *metrics]}
 
-    def _merged(self, document: Json) -> Json:
+    def _merge(self, document: Json) -> Json:
         """Return the document with what is known of its job; the document's own fields win."""
         job = self.job(document)
         own = {field: value for field, value in document.items() if field != JOB}
-        found = job | own
+        merged = job | own
         for field in MAPS:
             entries = job.get(field, {}) | own.get(field, {})
-            found[field] = _present(entries)
-        return found
+            merged[field] = _present(entries)
+        return merged
 
     def job(self, document: Json) -> Json:
         """Return what is known of a component's job; {} if it has none."""

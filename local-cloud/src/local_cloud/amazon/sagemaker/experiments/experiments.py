@@ -7,13 +7,11 @@ looks for.
 
 from __future__ import annotations
 
-from typing import Any
-
 from local_cloud.amazon.sagemaker.experiments.trials import Trials
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 EXPERIMENT = Kind("Experiment", "experiment", ("DisplayName",))
 NAME = EXPERIMENT.name
 
@@ -43,9 +41,10 @@ class Experiments:
 
     def delete(self, params: Json) -> Json:
         """DeleteExperiment: one without trials."""
-        found = self.entities.get(params[NAME])
-        if self.trials.of_experiment(found[NAME]):
+        experiment = self.entities.get(params[NAME])
+        if self.trials.of_experiment(experiment[NAME]):
             raise invalid(
-                f"The experiment {found[NAME]} has trials: delete them first (ListTrials has them)"
+                f"The experiment {experiment[NAME]} has trials: delete them first"
+                " (ListTrials has them)"
             )
-        return self.entities.delete(found)
+        return self.entities.delete(experiment)

@@ -10,11 +10,10 @@ import secrets
 import statistics
 import time
 from collections.abc import Sequence
-from typing import Any
 
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "trial-component-metrics"
 OLDEST, LATEST = 14 * 86400, 2 * 3600  # seconds before and after now that a time may be
 
@@ -41,13 +40,13 @@ class ComponentMetrics:
 
     def points(self, component: str) -> dict[str, list[Json]]:
         """Return all points of each metric, in the order of their times."""
-        found: dict[str, list[Json]] = {}
+        by_metric: dict[str, list[Json]] = {}
         for _, batch in self._records.list(KIND, f"{component.lower()}/"):
             for point in batch["points"]:
-                found.setdefault(point["MetricName"], []).append(point)
-        for points in found.values():
+                by_metric.setdefault(point["MetricName"], []).append(point)
+        for points in by_metric.values():
             points.sort(key=lambda point: point["Timestamp"])
-        return found
+        return by_metric
 
     def summaries(self, component: str, arn: str) -> list[Json]:
         """Return the statistics of each metric; arn: the component's."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from local_cloud.amazon.protocols.rest_protocol import RestService
 from local_cloud.amazon.sagemaker.experiments.components import NAME, TrialComponents
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 
 class MetricsApi:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from local_cloud.amazon.sagemaker.experiments.components import TrialComponents
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 TRIAL = Kind("Trial", "experiment-trial", ("DisplayName",))
 NAME, EXPERIMENT_NAME, COMPONENT_NAME = TRIAL.name, "ExperimentName", "TrialComponentName"
 
@@ -52,13 +51,13 @@ class Trials:
 
     def delete(self, params: Json) -> Json:
         """DeleteTrial: one without components."""
-        found = self.entities.get(params[NAME])
-        if self.memberships.components(found[NAME]):
+        trial = self.entities.get(params[NAME])
+        if self.memberships.components(trial[NAME]):
             raise invalid(
-                f"The trial {found[NAME]} has trial components: disassociate or delete them first"
+                f"The trial {trial[NAME]} has trial components: disassociate or delete them first"
                 " (ListTrialComponents has them)"
             )
-        return self.entities.delete(found)
+        return self.entities.delete(trial)
 
     def associate(self, params: Json) -> Json:
         """AssociateTrialComponent."""

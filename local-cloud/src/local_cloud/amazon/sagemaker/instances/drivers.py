@@ -8,7 +8,7 @@ from pathlib import Path
 
 from local_cloud.amazon.sagemaker.instances.layout import Host
 from local_cloud.engine.isolation import mounts, roots
-from local_cloud.engine.spec import Refused
+from local_cloud.engine.spec import JobRefused
 from local_cloud.engine.warm.warm_start import CLIENT
 from local_cloud.store import trees
 
@@ -55,7 +55,7 @@ def fit(host: Host, port: int, gpus: int, *, places: Mapping[str, Path]) -> None
     """
     folder = host.channel(CHANNEL)
     if (folder / "sm_train.sh").is_file() and "mpi_driver.py" in _read(folder / "sm_train.sh"):
-        raise Refused("the MPI driver is not implemented in the local cloud; use Torchrun")
+        raise JobRefused("the MPI driver is not implemented in the local cloud; use Torchrun")
     for script, pattern, ours in (
         ("sm_train.sh", PYTHON, r'\1"$SM_PYTHON_CMD" '),
         ("scripts/environment.py", ADDRESS, 'SM_MASTER_ADDR = "127.0.0.1"'),
@@ -86,7 +86,7 @@ def fit(host: Host, port: int, gpus: int, *, places: Mapping[str, Path]) -> None
 def rewrite_all(folder: Path, places: Mapping[str, Path]) -> None:
     """Put the folders' own paths in the place of the mounts', in all scripts of a folder."""
     for entry in trees.walk(folder):
-        if entry.is_file and entry.found.st_size <= LARGEST_SCRIPT:
+        if entry.is_file and entry.facts.st_size <= LARGEST_SCRIPT:
             rewrite(Path(entry.path), places)
 
 
@@ -104,4 +104,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise Refused(f"channel {CHANNEL}: {path.name} is not text in UTF-8") from None
+        raise JobRefused(f"channel {CHANNEL}: {path.name} is not text in UTF-8") from None

@@ -16,12 +16,12 @@ from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.amazon.sagemaker.resources.request import mode
 from local_cloud.engine import system
 from local_cloud.engine.isolation import mounts, roots
-from local_cloud.engine.spec import Refused
+from local_cloud.engine.spec import JobRefused
+from local_cloud.json_types import Json
 from local_cloud.store import files
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 ML = "/opt/ml"
 GROUP = "homogeneousCluster"
 LONGEST = 255  # bytes of a file's name
@@ -98,12 +98,14 @@ def _configuration(host: Host, request: Json) -> dict[str, Json]:
 
 def _describe_channel(channel: Json, request: Json) -> Json:
     source = channel["DataSource"]["S3DataSource"]
-    found = {
+    description = {
         "TrainingInputMode": mode(channel, request),
         "S3DistributionType": source.get("S3DataDistributionType", "FullyReplicated"),
         "RecordWrapperType": channel.get("RecordWrapperType", "None"),
     }
-    return found | ({"ContentType": channel["ContentType"]} if "ContentType" in channel else {})
+    return description | (
+        {"ContentType": channel["ContentType"]} if "ContentType" in channel else {}
+    )
 
 
 def fill(
@@ -118,15 +120,15 @@ def fill(
     try:
         keys = list(objects.names(bucket, prefix))
         if not keys:
-            raise Refused(f"{what}: nothing is left below {source['S3Uri']}")
+            raise JobRefused(f"{what}: nothing is left below {source['S3Uri']}")
         if source.get("S3DataDistributionType") == "ShardedByS3Key":
             keys = shard(keys, host.rank, len(host.hosts))
         for key in keys:
             copy(objects, bucket, key, path=folder / below(key, prefix))
     except StoreError as problem:
-        raise Refused(f"{what}: {problem}") from None
+        raise JobRefused(f"{what}: {problem}") from None
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as problem:
-        raise Refused(
+        raise JobRefused(
             f"{what}: one key is the folder of another ({problem.filename}): no folder"
             " can hold both"
         ) from None
@@ -144,7 +146,7 @@ def below(key: str, prefix: str) -> Path:
     """Return where in its channel's folder an object lies: by what its key has behind the prefix.
 
     A prefix `train` names the object `train`, all of `train/…`, and `train-01/…` too; the last
-    keeps its whole name. Refused for a key that would lead out of the folder, and for one that
+    keeps its whole name. JobRefused for a key that would lead out of the folder, and for one that
     no file can be called.
     """
     start = prefix.rfind("/") + 1
@@ -152,7 +154,7 @@ def below(key: str, prefix: str) -> Path:
         start = len(prefix) + 1
     parts = [part for part in key[start:].split("/") if part]
     if any(part in (".", "..") or len(part.encode()) > LONGEST for part in parts):
-        raise Refused(f"the key {key!r} cannot be a file's path: rename the object")
+        raise JobRefused(f"the key {key!r} cannot be a file's path: rename the object")
     return Path(*parts)
 
 
@@ -162,6 +164,6 @@ def copy(objects: Objects, bucket: str, key: str, *, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    found, source = objects.open(bucket, key)
+    source_object, source = objects.open(bucket, key)
     with source, objects.space.open(path) as target:
-        files.append(target, source, found.size)
+        files.append(target, source, source_object.size)

@@ -16,29 +16,35 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from local_cloud.json_types import Json
+
 LOG_LEVEL = 20  # logging.INFO
 # What the toolkit keeps to itself: the names it knows, and all with the prefix.
 OWN = ("_tuning_objective_metric",)
 PREFIX = "sagemaker_"
 OTHERWISE = ("hps", "framework_params", "channels")  # called otherwise in SM_TRAINING_ENV
 KNOWN = (  # of the prefixed ones, those that are no parameters of a framework
-    *("sagemaker_program", "sagemaker_submit_directory", "sagemaker_container_log_level"),
-    *("sagemaker_job_name", "sagemaker_region", "sagemaker_s3_output"),
+    "sagemaker_program",
+    "sagemaker_submit_directory",
+    "sagemaker_container_log_level",
+    "sagemaker_job_name",
+    "sagemaker_region",
+    "sagemaker_s3_output",
 )
 
 
 def decode(hyperparameters: Mapping[str, str]) -> Json:
     """Decode values that are JSON, and leave all others as they are."""
-    found: Json = {}
+    decoded: Json = {}
     for name, value in hyperparameters.items():
         try:
-            found[name] = json.loads(value)
+            decoded[name] = json.loads(value)
         except ValueError:
-            found[name] = value
-    return found
+            decoded[name] = value
+    return decoded
 
 
 def split(hyperparameters: Json) -> tuple[Json, Json]:
@@ -150,29 +156,29 @@ def variables(base: Path, environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def command(base: Path, found: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
+def command(base: Path, told: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
     """Return what runs the program; its folder is the code's."""
-    program = found["SM_USER_ENTRY_POINT"]
-    words = json.loads(found["SM_USER_ARGS"])
-    frameworks = json.loads(found["SM_FRAMEWORK_PARAMS"])
+    program = told["SM_USER_ENTRY_POINT"]
+    words = json.loads(told["SM_USER_ARGS"])
+    frameworks = json.loads(told["SM_FRAMEWORK_PARAMS"])
     if frameworks.get("sagemaker_torch_distributed_enabled") is True:
-        return [*_torchrun(found, frameworks, environment), program, *words]
+        return [*_torchrun(told, frameworks, environment), program, *words]
     if (base / "code" / "setup.py").exists():
-        return [sys.executable, "-m", found["SM_MODULE_NAME"], *words]
+        return [sys.executable, "-m", told["SM_MODULE_NAME"], *words]
     if program.endswith(".py"):
         return [sys.executable, program, *words]
     return ["/bin/sh", "-c", 'chmod +x "./$0" && exec "./$0" "$@"', program, *words]
 
 
 def _torchrun(
-    found: Mapping[str, str], frameworks: Json, environment: Mapping[str, str]
+    told: Mapping[str, str], frameworks: Json, environment: Mapping[str, str]
 ) -> list[str]:
-    hosts = json.loads(found["SM_HOSTS"])
-    each = frameworks.get("sagemaker_mpi_num_of_processes_per_host") or found["SM_NUM_GPUS"]
+    hosts = json.loads(told["SM_HOSTS"])
+    each = frameworks.get("sagemaker_mpi_num_of_processes_per_host") or told["SM_NUM_GPUS"]
     words = [sys.executable, "-m", "torch.distributed.run"]
     words += [f"--nnodes={len(hosts)}", f"--nproc_per_node={max(1, int(each))}"]
     if len(hosts) > 1:
-        rank = hosts.index(found["SM_CURRENT_HOST"])
+        rank = hosts.index(told["SM_CURRENT_HOST"])
         words += [
             f"--master_addr={environment['MASTER_ADDR']}",
             f"--master_port={environment['MASTER_PORT']}",
@@ -215,10 +221,10 @@ def _start(
 def main() -> int:
     """Run the program; its failure is told in output/failure and in the exit code 1."""
     base = Path(sys.argv[1])
-    found = variables(base, os.environ)
-    words = command(base, found, os.environ)
+    told = variables(base, os.environ)
+    words = command(base, told, os.environ)
     print("Invoking script with the following command:", *words, sep=" ", end="\n\n", flush=True)
-    code, last = run(words, base / "code", {**os.environ, **found})
+    code, last = run(words, base / "code", {**os.environ, **told})
     output = base / "output"
     if code == 0:
         (output / "success").touch()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from local_cloud.amazon.protocols.cbor_protocol import CborService
 from local_cloud.amazon.protocols.dispatcher import Api
@@ -18,10 +17,10 @@ from local_cloud.amazon.protocols.query_protocol import QueryService
 from local_cloud.amazon.sagemaker.jobs import metrics
 from local_cloud.amazon.sagemaker.jobs.training import KIND
 from local_cloud.engine.jobs.queue import JobQueue
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 Point = tuple[float, float]  # seconds since the epoch, and a value
 MODEL = "cloudwatch"
 NAMESPACE, DIMENSION = "/aws/sagemaker/TrainingJobs", "TrainingJobName"
@@ -148,12 +147,12 @@ def _periods(
     points: Sequence[Point], start: float, end: float, *, seconds: int
 ) -> dict[float, list[float]]:
     """Return the values of each period that has some, by its beginning."""
-    found: dict[float, list[float]] = {}
+    values: dict[float, list[float]] = {}
     for moment, value in sorted(points):
         if start <= moment < end:
             begin = start + (moment - start) // seconds * seconds
-            found.setdefault(begin, []).append(value)
-    return found
+            values.setdefault(begin, []).append(value)
+    return values
 
 
 def _value(message: str) -> ServiceError:

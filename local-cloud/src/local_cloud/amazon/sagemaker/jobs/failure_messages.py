@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.client.failures import DEPLOYMENT, FAILURES, IMAGE, NO_QUOTA, REGION, ROLE, STUDY
-from local_cloud.engine.spec import Refused
+from local_cloud.engine.spec import JobRefused
 from local_cloud.store.records import Records
 
 # https://github.com/zenml-io/zenml/issues/847 (2022-08-15).
@@ -55,10 +55,10 @@ class FailureMessages:
         is_part = document["tuning"] or "autopilot" in document
         return key, FAILURES.keys() - ((NO_QUOTA, ROLE) if is_part else ())
 
-    def problem(self, failure: str, job_id: str) -> ServiceError | Refused | None:
+    def problem(self, failure: str, job_id: str) -> ServiceError | JobRefused | None:
         """Return how a training job fails before it runs."""
         if failure in (IMAGE, REGION):
-            return Refused(CONTAINER if failure == IMAGE else BUCKET)
+            return JobRefused(CONTAINER if failure == IMAGE else BUCKET)
         request = (self._records.get("training-job", job_id) or {})["request"]
         if failure == ROLE:
             return ServiceError("ValidationException", ASSUME.format(request["RoleArn"]))

@@ -32,18 +32,18 @@ def reason(outcome: Outcome, said: str, log: Iterable[str], *, hidden: bytes = b
     of its log, those of a WINDOW. hidden: a text that nobody is to read in them.
     """
     if outcome.reason == "lost":
-        return _cut("InternalServerError: We encountered an internal error. ", outcome.message)
+        return _shorten("InternalServerError: We encountered an internal error. ", outcome.message)
     if outcome.reason == "machine":
         return failure_messages.INTERNAL
     if outcome.reason == "collect":
-        return _cut("ClientError: Artifact upload failed: ", outcome.message)
+        return _shorten("ClientError: Artifact upload failed: ", outcome.message)
     if outcome.code is None:
-        return _cut("ClientError: ", outcome.message)
+        return _shorten("ClientError: ", outcome.message)
     # A container reports the signal that ended it as 128 and its number.
     code = outcome.code if outcome.code >= 0 else 128 - outcome.code
     if not said or any(sign in said for sign in OF_A_DRIVER):
         said = job_files.mask(own_words(log), hidden) or said
-    return _cut("AlgorithmError: ", said, f", exit code: {code}")
+    return _shorten("AlgorithmError: ", said, f", exit code: {code}")
 
 
 def own_words(log: Iterable[str]) -> str:
@@ -66,7 +66,7 @@ def own_words(log: Iterable[str]) -> str:
     return called if called and said.startswith(OF_A_DRIVER[0]) else said
 
 
-def _cut(before: str, text: str, after: str = "") -> str:
+def _shorten(before: str, text: str, after: str = "") -> str:
     return before + text.strip()[: MOST - len(before) - len(after)] + after
 
 

@@ -26,12 +26,11 @@ from local_cloud.amazon.sagemaker.resources.request import limit, patience
 from local_cloud.engine.environments import archives
 from local_cloud.engine.isolation import roots
 from local_cloud.engine.logs import job_files
-from local_cloud.engine.spec import ANY_NUMBER, EngineError, JobContext, Plan, Refused, Replica
+from local_cloud.engine.spec import ANY_NUMBER, EngineError, JobContext, JobRefused, Plan, Replica
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.names import to_path
 from local_cloud.store.objects import Objects
-
-Json = dict[str, Any]
 
 GRACE_SECONDS = 120.0  # between SIGTERM and SIGKILL: API reference, StoppingCondition
 CHECKPOINTS = "/opt/ml/checkpoints"  # where CheckpointConfig has no LocalPath
@@ -53,7 +52,7 @@ OTHER_LAUNCHERS = {
 
 
 def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -> Plan:
-    """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be.
+    """Make the instances' /opt/ml and say what they run; raises JobRefused where that cannot be.
 
     document: the job's request, a note on what it will lack, and, of a trial, its tuning job.
     """
@@ -81,7 +80,7 @@ def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -
                 command,
                 env,
                 mounts=places,
-                launched=_launched(request, host),
+                launched=_code_folder(request, host),
                 image=image,
                 hosts=host.hosts,
             )
@@ -141,10 +140,10 @@ def report(folder: Path, hidden: bytes) -> Json:
     """
     below = f"{layout.names(1)[0]}/ml/{REPORT}"
     try:
-        found = json.loads(job_files.read(folder, below, most=LARGEST_REPORT, hidden=hidden))
+        content = json.loads(job_files.read(folder, below, most=LARGEST_REPORT, hidden=hidden))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def remove(folder: Path, hosts: Sequence[Host]) -> None:
@@ -183,8 +182,8 @@ def _environment(request: Json, port: int, other_port: int, *, base: Mapping[str
 
 def without_proxy(base: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
     """Return the variables by which no proxy is asked for these hosts either."""
-    found = {name: base.get(name) for name in ("NO_PROXY", "no_proxy")}
-    return {name: ",".join([hosts, *names]) for name, hosts in found.items() if hosts}
+    hosts_by_name = {name: base.get(name) for name in ("NO_PROXY", "no_proxy")}
+    return {name: ",".join([hosts, *names]) for name, hosts in hosts_by_name.items() if hosts}
 
 
 def _gpus(request: Json, given: tuple[int, ...], rank: int) -> tuple[int, ...]:
@@ -216,12 +215,12 @@ def _show(uri: str, local: str, field: str, *, host: Host, objects: Objects) -> 
     folder = _folder_of(uri, field, objects)
     local, own = os.path.normpath(local), f"{field.partition('.')[0]}.LocalPath"
     if not local.startswith("/") or local in ("/", "/opt", ML):
-        raise Refused(f"{own}: {local} cannot stand for a folder of S3")
+        raise JobRefused(f"{own}: {local} cannot stand for a folder of S3")
     if not local.startswith(f"{ML}/"):
         return {local: folder}
     link = host.ml / local.removeprefix(f"{ML}/")
     if link.exists():
-        raise Refused(f"{own}: {local} has another use in every job")
+        raise JobRefused(f"{own}: {local} has another use in every job")
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(folder)
     return {str(folder): folder}
@@ -233,11 +232,11 @@ def _folder_of(uri: str, field: str, objects: Objects) -> Path:
     folder = objects.folder / bucket / prefix
     # Only where a key is its own path has what is written there the right key.
     if (prefix and to_path(prefix) != prefix) or folder.resolve() != folder:
-        raise Refused(f"{field}: {uri} cannot be shown as a folder")
+        raise JobRefused(f"{field}: {uri} cannot be shown as a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise Refused(
+        raise JobRefused(
             f"{field}: an object is in the way of the folder {uri}; choose another prefix"
         ) from None
     return folder
@@ -255,7 +254,7 @@ def _command(
             return words
         if xgboost_launch.is_meant(request, request.get("HyperParameters") or {}):
             return xgboost_launch.train_command(base, len(host.hosts), ML)
-        raise Refused(
+        raise JobRefused(
             f"{base.note}. What it would start is unknown here: give the job a ContainerEntrypoint,"
             " or code for the SDK to send"
         )
@@ -263,7 +262,7 @@ def _command(
     return (sys.executable, "-I", str(TOOLKIT), ML)
 
 
-def _launched(request: Json, host: Host) -> Path | None:
+def _code_folder(request: Json, host: Host) -> Path | None:
     """Return the folder with the code that the toolkit or the SDK's driver runs; None: neither."""
     if _program(request):
         return host.ml / "code"
@@ -299,7 +298,7 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
     """Unpack the code of the job where the toolkit looks for it."""
     for name, launcher in OTHER_LAUNCHERS.items():
         if decode_hyperparameters(request.get("HyperParameters") or {}).get(name) is True:
-            raise Refused(
+            raise JobRefused(
                 f"{launcher} is not implemented in the local cloud; use torch_distributed"
             )
     uri = _read_setting(request, "sagemaker_submit_directory")
@@ -307,12 +306,12 @@ def _bring_code(request: Json, host: Host, objects: Objects) -> None:
         bucket, key = split_s3_uri(uri)
         archive = objects.get(bucket, key)
     except (ValueError, StoreError) as problem:
-        raise Refused(f"sagemaker_submit_directory: {problem}") from None
+        raise JobRefused(f"sagemaker_submit_directory: {problem}") from None
     code = host.ml / "code"
     try:
         archives.extract(archive.path, code)
     except EngineError as problem:
-        raise Refused(f"{uri}: {problem}") from None
+        raise JobRefused(f"{uri}: {problem}") from None
     if not roots.available():
         drivers.rewrite_all(code, {ML: host.ml})
 
@@ -328,7 +327,7 @@ def _install(host: Host, image: str, context: JobContext) -> list[str]:
     try:
         return [f"{OURS}{line}" for line in context.install(["-r", str(file)], image)]
     except EngineError as problem:
-        raise Refused(f"requirements.txt: {problem}") from None
+        raise JobRefused(f"requirements.txt: {problem}") from None
 
 
 def notes(*told: str) -> tuple[str, ...]:

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
-from typing import Any
 
 from local_cloud.engine.logs import job_files, log_timestamps
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 SEARCH = Path(__file__).with_name("search.py")
 SECONDS = 60  # for all of a job's logs
 
@@ -32,8 +31,8 @@ def final(
     """
     latest: dict[str, Json] = {}
     regexes = [each["Regex"] for each in definitions]
-    found = _search(regexes, logs, seconds, every=False)
-    for metric, moment, value in _with_times(found, logs):
+    matches = _search(regexes, logs, seconds, every=False)
+    for metric, moment, value in _with_times(matches, logs):
         name = definitions[metric]["Name"]
         known = latest.get(name)
         if known is None or known["Timestamp"] <= moment:
@@ -51,8 +50,8 @@ def series(regex: str, logs: Sequence[Path], seconds: int) -> list[tuple[float, 
 
     Raises TooSlow as final() does.
     """
-    found = _search([regex], logs, seconds, every=True)
-    return [(moment, value) for _, moment, value in _with_times(found, logs)]
+    matches = _search([regex], logs, seconds, every=True)
+    return [(moment, value) for _, moment, value in _with_times(matches, logs)]
 
 
 def points(
@@ -63,25 +62,25 @@ def points(
     Raises TooSlow as final() does.
     """
     regexes = [each["Regex"] for each in definitions]
-    found = _search(regexes, logs, seconds, every=True, ended=True)
+    matches = _search(regexes, logs, seconds, every=True, ended=True)
     of_metric: dict[str, list[tuple[float, float]]] = {}
-    for metric, moment, value in _with_times(found, logs):
+    for metric, moment, value in _with_times(matches, logs):
         of_metric.setdefault(definitions[metric]["Name"], []).append((moment, value))
     return of_metric
 
 
 def _with_times(
-    found: Sequence[tuple[int, int, int, float]], logs: Sequence[Path]
+    matches: Sequence[tuple[int, int, int, float]], logs: Sequence[Path]
 ) -> Iterator[tuple[int, float, float]]:
     """Yield (metric, time, value) of what search.py found."""
     times: dict[tuple[int, int], float] = {}
     for place, log in enumerate(logs):
-        ends = sorted({end for _, where, end, _ in found if where == place})
+        ends = sorted({end for _, where, end, _ in matches if where == place})
         seen = log_timestamps.times(log, ends)  # none, if its job has removed the log meanwhile
         times |= {(place, end): moment for end, moment in zip(ends, seen, strict=False)}
     return (
         (metric, times[place, end], value)
-        for metric, place, end, value in found
+        for metric, place, end, value in matches
         if (place, end) in times
     )
 
@@ -116,8 +115,8 @@ def _search(
     if done.returncode == -signal.SIGALRM:
         raise TooSlow(f"a regular expression ran for more than {seconds} s")
     done.check_returncode()
-    found: list[tuple[int, int, int, float]] = json.loads(done.stdout)
-    return found
+    matches: list[tuple[int, int, int, float]] = json.loads(done.stdout)
+    return matches
 
 
 def _open(log: Path, opened: ExitStack) -> FileIO | None:

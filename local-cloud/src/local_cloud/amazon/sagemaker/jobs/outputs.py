@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from local_cloud.amazon.sagemaker.instances.layout import ML, Host
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.engine.logs import job_files
+from local_cloud.json_types import Json
 from local_cloud.store import files, interruption, trees
 from local_cloud.store.objects import Objects
 from local_cloud.store.space import GB, VARIABLE, Counted, Space
 from local_cloud.store.trees import BadTree, Entry
 
-Json = dict[str, Any]
 ARCHIVES = {"model": "model", "output": "output/data"}  # and the folder of /opt/ml that is in it
 
 
@@ -100,42 +100,42 @@ def merge(
     be walked, or it holds more than fits, holes counted: whoever reads such a file has to read
     them.
     """
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     size = 0
     for root in folders:
         for entry in trees.walk(root):
-            if entry.below in found or not (entry.is_file or entry.is_folder or entry.is_link):
+            if entry.below in entries or not (entry.is_file or entry.is_folder or entry.is_link):
                 continue
-            found[entry.below] = entry
-            size += entry.found.st_size if entry.is_file else 0
+            entries[entry.below] = entry
+            size += entry.facts.st_size if entry.is_file else 0
             if size > space.most:
                 raise BadTree(
                     f"the files in {shown} have {size / GB:.3g} GB or more, and {VARIABLE} allows"
                     f" {space.most / GB:g} GB: write less there"
                 )
-    if any(_has_names(entry) for entry in found.values()):
-        return _without_others(found.values(), disks)
-    return list(found.values())
+    if any(_has_names(entry) for entry in entries.values()):
+        return _without_others(entries.values(), disks)
+    return list(entries.values())
 
 
 def _has_names(entry: Entry) -> bool:
-    return entry.is_file and entry.found.st_nlink > 1
+    return entry.is_file and entry.facts.st_nlink > 1
 
 
 def _without_others(entries: Iterable[Entry], disks: Sequence[Path]) -> list[Entry]:
     """Leave out the files that have more names than there are on the instances' disks."""
     there = (entry for disk in disks for entry in trees.walk(disk) if _has_names(entry))
-    names = Counter(_identity(entry.found) for entry in there)
+    names = Counter(_identity(entry.facts) for entry in there)
     return [
         entry
         for entry in entries
-        if not _has_names(entry) or entry.found.st_nlink <= names[_identity(entry.found)]
+        if not _has_names(entry) or entry.facts.st_nlink <= names[_identity(entry.facts)]
     ]
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
+def _identity(facts: os.stat_result) -> tuple[int, int]:
     """Return what two names of one file have in common."""
-    return found.st_dev, found.st_ino
+    return facts.st_dev, facts.st_ino
 
 
 def pack(entries: Sequence[Entry], body: IO[bytes] | Counted) -> None:

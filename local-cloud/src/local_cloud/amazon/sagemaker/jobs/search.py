@@ -68,13 +68,13 @@ def value(pattern: re.Pattern[str], text: str) -> float | None:
 
     Without a group, that is the last match.
     """
-    found = None
+    last = None
     for match in pattern.finditer(text):
         try:
-            found = float(match[1] if pattern.groups else match[0])
+            last = float(match[1] if pattern.groups else match[0])
         except (TypeError, ValueError):  # a group that took no part, or no number
             continue
-    return found if found is not None and math.isfinite(found) else None
+    return last if last is not None and math.isfinite(last) else None
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def main() -> None:
     task = json.load(sys.stdin)
     signal.alarm(task["seconds"])
     patterns = [re.compile(regex) for regex in task["metrics"]]
-    found: deque[tuple[int, int, int, float]] = deque(maxlen=MOST)
+    matches: deque[tuple[int, int, int, float]] = deque(maxlen=MOST)
     for place, log in enumerate(task["logs"]):
         if log is None:
             continue
@@ -90,8 +90,8 @@ def main() -> None:
             lines: Iterable[Row] = rows(patterns, log, task["longest"], whole=not task["ended"])
         else:
             lines = latest(patterns, log, task["longest"])
-        found.extend((metric, place, end, number) for metric, end, number in lines)
-    json.dump(list(found), sys.stdout)
+        matches.extend((metric, place, end, number) for metric, end, number in lines)
+    json.dump(list(matches), sys.stdout)
 
 
 if __name__ == "__main__":

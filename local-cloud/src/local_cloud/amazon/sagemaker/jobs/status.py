@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
 
 from local_cloud.amazon.sagemaker.resources.names import variant_of
 from local_cloud.engine.serving.spec import Deployment
 from local_cloud.engine.spec import Job, State
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 # TrainingJobStatus and SecondaryStatusTransition in the API reference; the messages are those
 # that the SDK prints from real jobs.
@@ -56,7 +54,7 @@ def progress(job: Job, moments: Json) -> Json:
     and the job to be stopped ("stopping").
     """
     steps = transitions(job, moments)
-    found: Json = {
+    standing: Json = {
         "TrainingJobStatus": status(job),
         "SecondaryStatus": steps[-1]["Status"],
         "SecondaryStatusTransitions": steps,
@@ -64,13 +62,13 @@ def progress(job: Job, moments: Json) -> Json:
         "LastModifiedTime": steps[-1]["StartTime"],
     }
     if job.attempts:
-        found["TrainingStartTime"] = job.attempts[0].staged
+        standing["TrainingStartTime"] = job.attempts[0].staged
         if job.ended:
             seconds = max(1, math.ceil(_machines(job, job.ended)))
-            found |= {"TrainingTimeInSeconds": seconds, "BillableTimeInSeconds": seconds}
+            standing |= {"TrainingTimeInSeconds": seconds, "BillableTimeInSeconds": seconds}
     if job.ended:
-        found["TrainingEndTime"] = job.ended
-    return found
+        standing["TrainingEndTime"] = job.ended
+    return standing
 
 
 def _machines(job: Job, end: float) -> float:
@@ -119,15 +117,15 @@ def endpoint(document: Json, instances: Callable[[str], int]) -> Json:
     """DescribeEndpoint's answer; instances: how many of a deployment are ready."""
     shown = ("EndpointName", "EndpointArn", "EndpointConfigName", "EndpointStatus", "FailureReason")
     times = ("CreationTime", "LastModifiedTime")
-    found: Json = {field: document[field] for field in (*shown, *times) if field in document}
+    answer: Json = {field: document[field] for field in (*shown, *times) if field in document}
     if variants := document["variants"]:
-        found["ProductionVariants"] = [_variant(each, instances) for each in variants]
+        answer["ProductionVariants"] = [_variant(each, instances) for each in variants]
     if variants and (pending := document.get("pending")):
-        found["PendingDeploymentSummary"] = {
+        answer["PendingDeploymentSummary"] = {
             "EndpointConfigName": pending["EndpointConfigName"],
             "StartTime": pending["StartTime"],
         }
-    return found
+    return answer
 
 
 def _variant(variant: Json, instances: Callable[[str], int]) -> Json:

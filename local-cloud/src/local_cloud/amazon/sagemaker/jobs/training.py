@@ -17,7 +17,7 @@ from local_cloud.amazon.sagemaker.jobs import (
     metrics,
     outputs,
     status,
-    tracked,
+    tracked_jobs,
 )
 from local_cloud.amazon.sagemaker.lineage.jobs import MODEL, JobLineage
 from local_cloud.amazon.sagemaker.resources import billing, listing
@@ -26,10 +26,9 @@ from local_cloud.amazon.sagemaker.resources.request import check, invalid, limit
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.logs import job_files, log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Outcome, Plan, State
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import clock, readable
-
-Json = dict[str, Any]
 
 DIALECT = "sagemaker"  # the engine's name for this
 KIND = "training-job"  # the request, as it came
@@ -82,8 +81,8 @@ class Training:
         document |= {"autopilot": autopilot} if autopilot else {}
         with self.records.transaction():
             self.records.put(KIND, name, document)
-            self.tags.make(_arn(name), list(tags))
-            self.lineage.begin(tracked.job(_arn(name), request))
+            self.tags.create(_arn(name), list(tags))
+            self.lineage.begin(tracked_jobs.job(_arn(name), request))
             try:
                 machines = billing.of_job(request, tuning, autopilot)
                 count = resources["InstanceCount"]
@@ -98,7 +97,7 @@ class Training:
         request = document["request"]
         moments = self.records.get(MOMENTS, name) or {}
         job = self.engine.get(name)
-        found: Json = request | {
+        answer: Json = request | {
             "TrainingJobArn": _arn(name),
             # The service names no key so, and version 2 of the SDK relies on it.
             "OutputDataConfig": {"KmsKeyId": ""} | request["OutputDataConfig"],
@@ -107,16 +106,16 @@ class Training:
             **status.progress(job, moments),
         }
         if tuning := document.get("tuning"):
-            found["TuningJobArn"] = tuning
+            answer["TuningJobArn"] = tuning
         if autopilot := document.get("autopilot"):
-            found["AutoMLJobArn"] = autopilot
+            answer["AutoMLJobArn"] = autopilot
         if "uploading" in moments and job.ended:
-            found["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
+            answer["ModelArtifacts"] = {"S3ModelArtifacts": outputs.model(request)}
             if moments["metrics"]:
-                found["FinalMetricDataList"] = moments["metrics"]
+                answer["FinalMetricDataList"] = moments["metrics"]
         if job.outcome and status.status(job) == "Failed":
-            found["FailureReason"] = self._failure(job, job.outcome, moments)
-        return found
+            answer["FailureReason"] = self._failure(job, job.outcome, moments)
+        return answer
 
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
@@ -124,7 +123,7 @@ class Training:
             return {}
         statistics = (self.records.get(MOMENTS, name) or {}).get("statistics", [])
         described = self.describe({"TrainingJobName": name})
-        return tracked.facts(document["request"], described, statistics)
+        return tracked_jobs.facts(document["request"], described, statistics)
 
     def all(self) -> Iterator[Json]:
         """Yield the descriptions of all jobs."""
@@ -143,7 +142,7 @@ class Training:
         for field in ("WarmPoolStatusEquals", "TrainingPlanArnEquals"):
             if field in params:
                 raise not_implemented(f"ListTrainingJobs by {field}")
-        found = listing.select(
+        listed = listing.select(
             self._summaries(), params, name="TrainingJobName", status="TrainingJobStatus"
         )
         fields = {
@@ -151,8 +150,8 @@ class Training:
             "CreationTime": "CreationTime",
             "Status": "TrainingJobStatus",
         }
-        found = listing.sort(found, params, fields, default="Descending")
-        return listing.page(found, params, "TrainingJobSummaries")
+        listed = listing.sort(listed, params, fields, default="Descending")
+        return listing.page(listed, params, "TrainingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
         jobs = ((job.id, job) for job in self.engine.jobs() if job.dialect == DIALECT)
@@ -160,18 +159,18 @@ class Training:
 
     def _summary(self, job: Job) -> Json:
         wanted = ("CreationTime", "LastModifiedTime", "TrainingEndTime")
-        found = status.progress(job, self.records.get(MOMENTS, job.id) or {})
+        standing = status.progress(job, self.records.get(MOMENTS, job.id) or {})
         return {
             "TrainingJobName": job.id,
             "TrainingJobArn": _arn(job.id),
-            "TrainingJobStatus": found["TrainingJobStatus"],
-            "SecondaryStatus": found["SecondaryStatus"],
-            **{field: found[field] for field in wanted if field in found},
+            "TrainingJobStatus": standing["TrainingJobStatus"],
+            "SecondaryStatus": standing["SecondaryStatus"],
+            **{field: standing[field] for field in wanted if field in standing},
         }
 
     def stop(self, params: Json) -> Json:
         """StopTrainingJob: begin to stop it; one that has ended cannot be."""
-        job = self._living(params)
+        job = self._unfinished_job(params)
         if self.engine.stop(job.id).state is State.STOPPING and job.state is not State.STOPPING:
             self._note(job.id, stopping=_after(job))
         return {}
@@ -192,7 +191,7 @@ class Training:
                 f"The training job {job.id} belongs to a tuning job; delete that first.",
             )
         with self.records.transaction():
-            self.lineage.leave(tracked.job(_arn(job.id), document["request"]).component)
+            self.lineage.leave(tracked_jobs.job(_arn(job.id), document["request"]).component)
             if autopilot := document.get("autopilot"):
                 self._leave(autopilot.rpartition("/")[2], job)
             for kind in (KIND, MOMENTS):
@@ -214,7 +213,7 @@ class Training:
 
     def update(self, params: Json) -> Json:
         """UpdateTrainingJob: what it may change is kept, and has as little effect as at first."""
-        job = self._living(params)
+        job = self._unfinished_job(params)
         changes = {field: value for field, value in params.items() if field != "TrainingJobName"}
         if "ProfilerRuleConfigurations" in changes:
             raise not_implemented("ProfilerRuleConfigurations (profiler rules)")
@@ -225,16 +224,16 @@ class Training:
         return {"TrainingJobArn": _arn(job.id)}
 
     def _document(self, name: str) -> Json:
-        found = self.records.get(KIND, name)
-        if found is None:
+        document = self.records.get(KIND, name)
+        if document is None:
             raise invalid("Requested resource not found.")
-        return found
+        return document
 
     def _job(self, params: Json) -> Job:
         self._document(params["TrainingJobName"])
         return self.engine.get(params["TrainingJobName"])
 
-    def _living(self, params: Json) -> Job:
+    def _unfinished_job(self, params: Json) -> Job:
         """Return the job, which has not ended yet."""
         job = self._job(params)
         if job.state.ended:
@@ -270,8 +269,8 @@ class Training:
         )
         outputs.upload(request, hosts, self.objects)
         if job.outcome.state is State.SUCCEEDED:
-            component = tracked.job(_arn(job.id), request).component
-            self.lineage.produced(component, outputs.model(request), MODEL)
+            component = tracked_jobs.job(_arn(job.id), request).component
+            self.lineage.record_output(component, outputs.model(request), MODEL)
         launch.remove(folder, hosts)
         launch.forget(folder)
 
@@ -302,19 +301,19 @@ def _metrics(definitions: Sequence[Json], logs: Sequence[Path], source: str) -> 
     If they were given up, the first log says so. source: the job's ARN.
     """
     written = [log for log in logs if job_files.stat_log(log)]
-    found: Json = {"metrics": [], "statistics": []}
+    measured: Json = {"metrics": [], "statistics": []}
     if not definitions or not written:
-        return found
+        return measured
     try:
-        found["metrics"] = metrics.final(definitions, written, metrics.SECONDS)
+        measured["metrics"] = metrics.final(definitions, written, metrics.SECONDS)
         points = metrics.points(definitions, written, metrics.SECONDS)
     except metrics.TooSlow as problem:
         note = f"{failure_reason.OURS}MetricDefinitions: {problem}; no metric was read"
         job_files.append_line(written[0], note)
         log_timestamps.mark(written[0])
-        return found
-    found["statistics"] = [summary(name, sorted(own), source) for name, own in points.items()]
-    return found
+        return measured
+    measured["statistics"] = [summary(name, sorted(own), source) for name, own in points.items()]
+    return measured
 
 
 def _after(job: Job) -> float:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.lineage.vertices import Vertices
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "lineage-association"
 SOURCE, DESTINATION = "SourceArn", "DestinationArn"
 FILTERS = (SOURCE, DESTINATION, "SourceType", "DestinationType", "AssociationType")
@@ -57,23 +56,23 @@ class Associations:
         """ListAssociations: the newest first, unless the request says otherwise."""
         since, until = params.get("CreatedAfter", -math.inf), params.get("CreatedBefore", math.inf)
         wanted = {field: params[field] for field in FILTERS if field in params}
-        found = [
+        listed = [
             one
             for one in readable.each(KIND, self._pairs(), lambda _, one: self._summary(one))
             if wanted.items() <= one.items() and since <= one["CreationTime"] <= until
         ]
         fields = {field: field for field in SORTED_BY}
-        found = listing.sort(found, params, fields, default="Descending")
-        return listing.page(found, params, "AssociationSummaries")
+        listed = listing.sort(listed, params, fields, default="Descending")
+        return listing.page(listed, params, "AssociationSummaries")
 
     def _summary(self, document: Json) -> Json:
-        found = dict(document)
+        summary = dict(document)
         for end in ("Source", "Destination"):
             vertex = self.vertices.get(document[f"{end}Arn"])
-            found[f"{end}Type"] = vertex.type
+            summary[f"{end}Type"] = vertex.type
             if vertex.name:
-                found[f"{end}Name"] = vertex.name
-        return found
+                summary[f"{end}Name"] = vertex.name
+        return summary
 
     def find(self, source: str, destination: str) -> Json | None:
         """Return the association between two entities, or None."""

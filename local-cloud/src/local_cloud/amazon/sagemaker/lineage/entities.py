@@ -8,13 +8,12 @@ deleted before what they connect), both read 2026.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from local_cloud.amazon.sagemaker.lineage.associations import Associations
 from local_cloud.amazon.sagemaker.resources.entities import Entities, Kind, merge
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MOST = 30  # properties of one: botocore's model
 SUMMARY = ("Source", "Status")
 CONTEXT = Kind("Context", "context", ("ContextType", *SUMMARY))
@@ -42,30 +41,30 @@ class LineageEntities:
         """UpdateContext, UpdateAction, UpdateArtifact: properties are added and removed."""
         changes = dict(params)
         with self.entities.records.transaction():
-            found = self.entities.get(self.key(changes))
-            changes |= merge(found, changes, "Properties", most=MOST)
-            return self.entities.change(found, changes | {self.kind.arn: found[self.kind.arn]})
+            entity = self.entities.get(self.key(changes))
+            changes |= merge(entity, changes, "Properties", most=MOST)
+            return self.entities.change(entity, changes | {self.kind.arn: entity[self.kind.arn]})
 
     def delete(self, params: Json) -> Json:
         """DeleteContext, DeleteAction, DeleteArtifact: one without associations."""
-        found = self.entities.get(self.key(params))
-        if self.associations.any_of(found[self.kind.arn]):
+        entity = self.entities.get(self.key(params))
+        if self.associations.any_of(entity[self.kind.arn]):
             raise invalid(
-                f"{found[self.kind.arn]} has associations: delete them first (ListAssociations by"
+                f"{entity[self.kind.arn]} has associations: delete them first (ListAssociations by"
                 " SourceArn and by DestinationArn has them)"
             )
-        return self.entities.delete(found)
+        return self.entities.delete(entity)
 
     def list(self, params: Json) -> Json:
         """ListContexts, ListActions, ListArtifacts: all, by the URI of the source, by type."""
         word = f"{self.kind.word}Type"
         uri, wanted = params.get("SourceUri"), params.get(word)
-        found = [
+        entities = [
             one
             for one in self.entities.all()
             if uri in (None, one["Source"]["SourceUri"]) and wanted in (None, one[word])
         ]
-        return self.entities.page(found, params)
+        return self.entities.page(entities, params)
 
     def key(self, params: Json) -> str:
         """Return the key of the entity that a request is about."""
@@ -78,8 +77,8 @@ class Artifacts(LineageEntities):
 
     def key(self, params: Json) -> str:
         """Return the key in the ARN or, in a request without one, that of the source."""
-        if found := params.get("ArtifactArn"):
-            return str(found)
+        if arn := params.get("ArtifactArn"):
+            return str(arn)
         if not (source := params.get("Source")):
             raise invalid("Either ArtifactArn or Source must be specified")
         return hashlib.md5(source["SourceUri"].encode(), usedforsecurity=False).hexdigest()
@@ -87,6 +86,6 @@ class Artifacts(LineageEntities):
     def ensure(self, uri: str, artifact_type: str) -> str:
         """Return the ARN of the artifact with this source, which is made if it is not there."""
         wanted = {"Source": {"SourceUri": uri}, "ArtifactType": artifact_type}
-        found = self.entities.find(self.key(wanted)) or self.create(wanted)
-        made: str = found["ArtifactArn"]
+        artifact = self.entities.find(self.key(wanted)) or self.create(wanted)
+        made: str = artifact["ArtifactArn"]
         return made

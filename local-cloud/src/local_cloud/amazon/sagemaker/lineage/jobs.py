@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from local_cloud.amazon.sagemaker.experiments.components import NAME, TrialComponents
 from local_cloud.amazon.sagemaker.experiments.trials import Trials
 from local_cloud.amazon.sagemaker.lineage.associations import Associations
 from local_cloud.amazon.sagemaker.lineage.entities import Artifacts
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 Artifact = tuple[str, str]  # the URI of its source, and its type
 DATA, IMAGE, MODEL, CHECKPOINT = "DataSet", "Image", "Model", "Checkpoint"  # LineageSourceEnum
 
@@ -74,9 +73,9 @@ class JobLineage:
         for uri, artifact_type in job.inputs:
             self._connect(self.artifacts.ensure(uri, artifact_type), made, "ContributedTo")
         for uri, artifact_type in job.outputs:
-            self.produced(job.component, uri, artifact_type)
+            self.record_output(job.component, uri, artifact_type)
 
-    def produced(self, component: str, uri: str, artifact_type: str) -> None:
+    def record_output(self, component: str, uri: str, artifact_type: str) -> None:
         """Record what a job has left, as an artifact that its component produced."""
         if known := self.components.entities.find(component):
             made = self.artifacts.ensure(uri, artifact_type)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.lineage.associations import DESTINATION, SOURCE, Associations
 from local_cloud.amazon.sagemaker.lineage.vertices import Vertex, Vertices
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 DEEPEST, MOST = (
     10,
     50,
@@ -61,17 +60,17 @@ class LineageQuery:
 
     def _page(self, arns: Sequence[str], edges: Iterable[Json], params: Json) -> Json:
         """Return a page of the vertices, and the edges to those of this and earlier pages."""
-        vertices = [self._vertices.get(arn).shown() for arn in arns]
-        found = listing.page(vertices, {"MaxResults": MOST} | params, "Vertices")
-        here = {vertex["Arn"] for vertex in found["Vertices"]}
+        vertices = [self._vertices.get(arn).describe() for arn in arns]
+        page = listing.page(vertices, {"MaxResults": MOST} | params, "Vertices")
+        here = {vertex["Arn"] for vertex in page["Vertices"]}
         place = {arn: index for index, arn in enumerate(arns)}
         shown = (SOURCE, DESTINATION, "AssociationType")
-        found["Edges"] = [
+        page["Edges"] = [
             {field: edge[field] for field in shown if field in edge}
             for edge in edges
             if max(edge[SOURCE], edge[DESTINATION], key=place.__getitem__) in here
         ]
-        return found
+        return page
 
 
 def walk(
@@ -103,7 +102,7 @@ def on_path(
 
 def _matches(vertex: Vertex, filters: Json) -> bool:
     """Say whether the filters let a vertex through; of its properties, one that fits is enough."""
-    document, shown = vertex.document, vertex.shown()
+    document, shown = vertex.document, vertex.describe()
     properties = filters.get("Properties")
     return (
         shown["Type"] in filters.get("Types", [shown["Type"]])

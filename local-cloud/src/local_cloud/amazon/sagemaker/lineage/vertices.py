@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.resources.entities import Entities
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 LINEAGE_TYPES = {
     "context": "Context",
     "action": "Action",
@@ -32,7 +31,7 @@ class Vertex:
     lineage_type: str
     document: Json
 
-    def shown(self) -> Json:
+    def describe(self) -> Json:
         """Return it as QueryLineage does, where jobs have no prefix: LineageSourceEnum."""
         own = self.type.removeprefix("SageMaker")
         return {"Arn": self.arn, "Type": own, "LineageType": self.lineage_type}

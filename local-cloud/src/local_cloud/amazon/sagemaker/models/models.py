@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.models.registry import ModelRegistry
@@ -11,9 +10,9 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "sagemaker-model"
 NAME = "ModelName"
 SUMMARY = (NAME, "ModelArn", "CreationTime")
@@ -40,7 +39,7 @@ class Models:
     def create(self, request: Json) -> Json:
         """CreateModel."""
         name = request[NAME]
-        found = {"ModelArn": arn(f"model/{name}")}
+        answer = {"ModelArn": arn(f"model/{name}")}
         container = _container(request)
         if request.get("VpcConfig"):
             raise not_implemented("VpcConfig (private models)")
@@ -50,11 +49,11 @@ class Models:
         self.registry.check_data({"Containers": [container]})
         with self.records.transaction():
             if self.records.get(KIND, name):
-                raise invalid(f'Cannot create already existing model "{found["ModelArn"]}".')
-            self.tags.make(found["ModelArn"], request.pop("Tags", []))
+                raise invalid(f'Cannot create already existing model "{answer["ModelArn"]}".')
+            self.tags.create(answer["ModelArn"], request.pop("Tags", []))
             kept = {field: value for field, value in request.items() if value != {}}
-            self.records.put(KIND, name, kept | found | {"CreationTime": time.time()})
-        return found
+            self.records.put(KIND, name, kept | answer | {"CreationTime": time.time()})
+        return answer
 
     def describe(self, params: Json) -> Json:
         """DescribeModel."""
@@ -67,10 +66,10 @@ class Models:
 
     def delete(self, params: Json) -> Json:
         """DeleteModel: endpoints that have it go on without."""
-        found = self.get(params[NAME])
+        model = self.get(params[NAME])
         with self.records.transaction():
-            self.records.delete(KIND, found[NAME])
-            self.tags.forget(found["ModelArn"])
+            self.records.delete(KIND, model[NAME])
+            self.tags.forget(model["ModelArn"])
         return {}
 
     def find(self, name: str) -> Json | None:
@@ -79,10 +78,10 @@ class Models:
 
     def get(self, name: str) -> Json:
         """Return the model with this name; raises ServiceError if there is none."""
-        found = self.find(name)
-        if found is None:
+        model = self.find(name)
+        if model is None:
             raise invalid(f'Could not find model "{arn(f"model/{name}")}".')
-        return found
+        return model
 
     def container(self, name: str) -> Json:
         """Return what a model's container is made from.
@@ -93,9 +92,9 @@ class Models:
         package = own.get("ModelPackageName")
         if not package:
             return own
-        found = self.registry.container(package)
-        environment = (found.get("Environment") or {}) | (own.get("Environment") or {})
-        return found | own | {"Environment": environment}
+        packaged = self.registry.container(package)
+        environment = (packaged.get("Environment") or {}) | (own.get("Environment") or {})
+        return packaged | own | {"Environment": environment}
 
 
 def _container(request: Json) -> Json:
@@ -105,8 +104,8 @@ def _container(request: Json) -> Json:
         raise not_implemented(f"a model of {len(containers)} containers (inference pipelines)")
     if bool(containers) == bool(request.get("PrimaryContainer")):
         raise invalid("Give a model a PrimaryContainer or Containers, and not both.")
-    found: Json = request.get("PrimaryContainer") or containers[0]
-    return found
+    container: Json = request.get("PrimaryContainer") or containers[0]
+    return container
 
 
 def _check(container: Json) -> None:

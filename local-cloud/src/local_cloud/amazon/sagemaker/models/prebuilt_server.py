@@ -132,8 +132,13 @@ def toolkit() -> None:
     package = types.ModuleType("sagemaker_inference")
     parts: dict[str, dict[str, Any]] = {
         "content_types": {
-            **{"JSON": JSON, "CSV": CSV, "NPY": NPY, "NPZ": NPZ, "UTF8_TYPES": [JSON, CSV]},
-            **{"OCTET_STREAM": BYTES, "ANY": ANY},
+            "JSON": JSON,
+            "CSV": CSV,
+            "NPY": NPY,
+            "NPZ": NPZ,
+            "UTF8_TYPES": [JSON, CSV],
+            "OCTET_STREAM": BYTES,
+            "ANY": ANY,
         },
         "decoder": {"decode": decode},
         "encoder": {"encode": encode, "SUPPORTED_CONTENT_TYPES": {JSON, CSV, NPY}},
@@ -158,11 +163,11 @@ def model_fn(model_dir: str) -> Any:
     import torch
 
     files = [*Path(model_dir).glob("*.pt"), *Path(model_dir).glob("*.pth")]
-    found = [each for each in files if each.name == "model.pt"] or files
-    if len(found) != 1:
-        names = sorted(each.name for each in found)
+    models = [each for each in files if each.name == "model.pt"] or files
+    if len(models) != 1:
+        names = sorted(each.name for each in models)
         sys.exit(f"Exactly one .pth or .pt file is required for PyTorch models: {names}")
-    (path,) = found
+    (path,) = models
     jit: Any = torch.jit
     try:
         return jit.load(str(path), "cpu")
@@ -341,12 +346,14 @@ class Transformer:
         context = Context(self._folder, headers)
         with self._turn:
             if self._transform:
-                found = _call(self._transform, context, self._model, content, content_type, wanted)
+                answered = _call(
+                    self._transform, context, self._model, content, content_type, wanted
+                )
             else:
                 data = _call(self._steps["input_fn"], context, content, content_type)
                 prediction = _call(self._steps["predict_fn"], context, data, self._model)
-                found = _call(self._steps["output_fn"], context, prediction, wanted)
-        content, kind = found if isinstance(found, tuple) else (found, wanted)
+                answered = _call(self._steps["output_fn"], context, prediction, wanted)
+        content, kind = answered if isinstance(answered, tuple) else (answered, wanted)
         return Answer(context.status, as_body(content), context.headers | {"Content-Type": kind})
 
 

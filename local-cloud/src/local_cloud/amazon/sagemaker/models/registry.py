@@ -6,7 +6,6 @@ What a package holds is kept and told; a model can be made from it (models.py).
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -15,11 +14,11 @@ from local_cloud.amazon.sagemaker.resources.entities import merge
 from local_cloud.amazon.sagemaker.resources.names import arn, split_data_uri
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 GROUP, PACKAGE = "model-package-group", "model-package"  # kinds of records, and parts of ARNs
 NAME, GROUP_NAME = "ModelPackageName", "ModelPackageGroupName"
 METADATA, MOST = "CustomerMetadataProperties", 50  # keys of one package: API reference
@@ -32,12 +31,22 @@ MISSING = {
     "ManagedConfiguration": "managed storage",
 }
 GROUP_SUMMARY = (
-    *(GROUP_NAME, "ModelPackageGroupArn", "ModelPackageGroupDescription", "CreationTime"),
+    GROUP_NAME,
+    "ModelPackageGroupArn",
+    "ModelPackageGroupDescription",
+    "CreationTime",
     "ModelPackageGroupStatus",
 )
 SUMMARY = (
-    *(NAME, GROUP_NAME, "ModelPackageVersion", "ModelPackageArn", "ModelPackageDescription"),
-    *("CreationTime", "ModelPackageStatus", "ModelApprovalStatus", "ModelLifeCycle"),
+    NAME,
+    GROUP_NAME,
+    "ModelPackageVersion",
+    "ModelPackageArn",
+    "ModelPackageDescription",
+    "CreationTime",
+    "ModelPackageStatus",
+    "ModelApprovalStatus",
+    "ModelLifeCycle",
     "ModelPackageRegistrationType",
 )
 
@@ -59,26 +68,26 @@ class ModelRegistry:
         """CreateModelPackageGroup."""
         _refuse(request)
         name = request[GROUP_NAME]
-        found = {"ModelPackageGroupArn": arn(f"{GROUP}/{name}")}
+        answer = {"ModelPackageGroupArn": arn(f"{GROUP}/{name}")}
         with self.records.transaction():
             if self.records.get(GROUP, name):
                 raise invalid(f"Model Package Group already exists: {arn(f'{GROUP}/{name}')}")
-            self.tags.make(found["ModelPackageGroupArn"], request.pop("Tags", []))
+            self.tags.create(answer["ModelPackageGroupArn"], request.pop("Tags", []))
             document = {
                 **request,
-                **found,
+                **answer,
                 "CreationTime": time.time(),
                 "CreatedBy": CALLER,
                 "ModelPackageGroupStatus": "Completed",
                 "versions": 0,  # ever made: the number of a deleted one is not given again
             }
             self.records.put(GROUP, name, document)
-        return found
+        return answer
 
     def describe_group(self, params: Json) -> Json:
         """DescribeModelPackageGroup."""
-        found = self._group(params[GROUP_NAME])
-        return {field: value for field, value in found.items() if field != "versions"}
+        group = self._group(params[GROUP_NAME])
+        return {field: value for field, value in group.items() if field != "versions"}
 
     def list_groups(self, params: Json) -> Json:
         """ListModelPackageGroups: the oldest first, unless the request says otherwise."""
@@ -112,10 +121,10 @@ class ModelRegistry:
     def _group(self, name: str) -> Json:
         """Return the group with this name or ARN."""
         name = name.rpartition("/")[2]
-        found = self.records.get(GROUP, name)
-        if found is None:
+        group = self.records.get(GROUP, name)
+        if group is None:
             raise invalid(f"ModelPackageGroup {arn(f'{GROUP}/{name}')} does not exist.")
-        return found
+        return group
 
     # ---- packages -------------------------------------------------------------------------------
     def create(self, request: Json) -> Json:
@@ -130,13 +139,13 @@ class ModelRegistry:
                 if token and known["token"] == token:
                     return {"ModelPackageArn": known["ModelPackageArn"]}
             key, place = self._place(request)
-            found = arn(f"{PACKAGE}/{key}")
+            package_arn = arn(f"{PACKAGE}/{key}")
             now = time.time()
             document = {
                 "CertifyForMarketplace": False,
                 **request,
                 **place,
-                "ModelPackageArn": found,
+                "ModelPackageArn": package_arn,
                 "CreationTime": now,
                 "CreatedBy": CALLER,
                 "LastModifiedTime": now,
@@ -146,8 +155,8 @@ class ModelRegistry:
             }
             self.records.put(PACKAGE, key, document)
             if GROUP_NAME not in place:
-                self.tags.make(found, tags)
-        return {"ModelPackageArn": found}
+                self.tags.create(package_arn, tags)
+        return {"ModelPackageArn": package_arn}
 
     def _place(self, request: Json) -> tuple[str, Json]:
         """Return the new package's key, and what that says of it."""
@@ -193,12 +202,12 @@ class ModelRegistry:
             raise invalid(f"Model data: {problem}") from None
         try:
             if is_prefix:
-                found = any(True for _ in self.objects.names(bucket, key))
+                is_there = any(True for _ in self.objects.names(bucket, key))
             else:
-                found = bool(self.objects.get(bucket, key))
+                is_there = bool(self.objects.get(bucket, key))
         except StoreError:
-            found = False
-        if found:
+            is_there = False
+        if is_there:
             return
         raise invalid(
             f"Could not find model data at {uri}. Name an object that is there, such as"
@@ -207,15 +216,15 @@ class ModelRegistry:
 
     def describe(self, params: Json) -> Json:
         """DescribeModelPackage, by ARN, name, or group and version."""
-        found = self._package(params[NAME])
-        return {field: value for field, value in found.items() if field != "token"}
+        package = self._package(params[NAME])
+        return {field: value for field, value in package.items() if field != "token"}
 
     def list(self, params: Json) -> Json:
         """ListModelPackages: a group's versions, else the packages of no group."""
         wanted = params.get("ModelPackageType", "Unversioned")
         if group := params.get(GROUP_NAME):
             wanted, group = "Versioned", self._group(group)[GROUP_NAME]
-        found = []
+        packages = []
         for key, package in self.records.list(PACKAGE, f"{group}/" if group else ""):
             status = package.get("ModelApprovalStatus")
             if (
@@ -223,9 +232,9 @@ class ModelRegistry:
                 and params.get("ModelApprovalStatus", status) == status
             ):
                 # The name that a list is filtered and sorted by: of a version, the group's.
-                found.append(package | {"shown": key.partition("/")[0]})
+                packages.append(package | {"shown": key.partition("/")[0]})
         return listing.summaries(
-            found,
+            packages,
             params,
             name="shown",
             summary=SUMMARY,
@@ -254,10 +263,10 @@ class ModelRegistry:
 
     def delete(self, params: Json) -> Json:
         """DeleteModelPackage; what it names in S3 stays."""
-        found = self._package(params[NAME])["ModelPackageArn"]
+        package_arn = self._package(params[NAME])["ModelPackageArn"]
         with self.records.transaction():
-            self.records.delete(PACKAGE, found.partition(f"{PACKAGE}/")[2])
-            self.tags.forget(found)
+            self.records.delete(PACKAGE, package_arn.partition(f"{PACKAGE}/")[2])
+            self.tags.forget(package_arn)
         return {}
 
     def container(self, name: str) -> Json:
@@ -273,10 +282,10 @@ class ModelRegistry:
 
     def _package(self, name: str) -> Json:
         key = name.partition(f"{PACKAGE}/")[2] or name
-        found = self.records.get(PACKAGE, key)
-        if found is None:
+        package = self.records.get(PACKAGE, key)
+        if package is None:
             raise invalid(f"ModelPackage {arn(f'{PACKAGE}/{key}')} does not exist.")
-        return found
+        return package
 
 
 def _specifications(package: Json, changes: Json) -> Json:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from local_cloud.amazon.sagemaker.pipelines.values import Scope, ValueProblem, resolve
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "Equals": operator.eq,

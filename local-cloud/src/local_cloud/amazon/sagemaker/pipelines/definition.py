@@ -18,8 +18,7 @@ from local_cloud.amazon.sagemaker.pipelines import values as pipeline_values
 from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.http import bodies
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 VERSION = "2020-12-01"
 KINDS = ("Training", "Tuning", "Processing", "Condition", "Model", "RegisterModel", "Fail")
@@ -97,14 +96,14 @@ def parse(text: str) -> Definition:
         steps[step.name] = step
     if not steps:
         raise invalid("Steps: a pipeline needs a step")
-    found = Definition(parameters, steps)
+    definition = Definition(parameters, steps)
     for step in steps.values():
-        _check_references(step, found)
+        _check_references(step, definition)
     try:
         TopologicalSorter({name: step.waits_for for name, step in steps.items()}).prepare()
     except CycleError as problem:
         raise invalid(f"Steps wait for each other: {' -> '.join(problem.args[1])}") from None
-    return found
+    return definition
 
 
 def require_few(definition: Definition) -> None:
@@ -121,28 +120,28 @@ def values(definition: Definition, given: list[Json]) -> dict[str, Any]:
     texts = {each["Name"]: each["Value"] for each in given}
     if unknown := sorted(texts.keys() - definition.parameters.keys()):
         raise invalid(f"Invalid parameter(s): the pipeline has no {', '.join(unknown)}")
-    found = {}
+    values_by_name = {}
     for name, declared in definition.parameters.items():
         if name in texts:
-            found[name] = _read(name, declared["Type"], texts[name])
+            values_by_name[name] = _read(name, declared["Type"], texts[name])
         elif "DefaultValue" in declared:
-            found[name] = declared["DefaultValue"]
+            values_by_name[name] = declared["DefaultValue"]
         else:
             raise invalid(f"Parameter {name} has no default: give it a value")
-        _check_value(declared, found[name])
-    return found
+        _check_value(declared, values_by_name[name])
+    return values_by_name
 
 
 def _list(document: Json, field: str, fields: Mapping[str, type]) -> list[Any]:
     """Return a list of objects, whose fields are of these types; what is not given is empty."""
-    found = document.get(field) or []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    entries = document.get(field) or []
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise invalid(f"{field} must be a list of objects")
-    for each in found:
+    for each in entries:
         for name, kind in fields.items():
             if each.get(name) is not None and not isinstance(each[name], kind):
                 raise invalid(f"{field}: {name} must be a {kind.__name__}, not {each[name]!r}")
-    return found
+    return entries
 
 
 # Fields of a pipeline and its definition that are kept, and have no effect here.
@@ -158,19 +157,19 @@ IGNORED = {
 
 # ---- parameters ---------------------------------------------------------------------------------
 def _parameters(declared: list[Json]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    parameters: dict[str, Json] = {}
     for each in declared:
         name, kind = each.get("Name"), each.get("Type")
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", name):
             raise invalid(f"Parameters: {name!r} cannot name a parameter")
-        if name in found:
+        if name in parameters:
             raise invalid(f"Parameters: two are called {name}; each needs its own name")
         if kind not in TYPES:
             raise invalid(f"Parameter {name}: {kind!r} is not one of {', '.join(TYPES)}")
         if "DefaultValue" in each:
             _check_value(each, each["DefaultValue"])
-        found[name] = each
-    return found
+        parameters[name] = each
+    return parameters
 
 
 def _check_value(declared: Json, value: Any) -> None:
@@ -256,11 +255,11 @@ def _keeps(name: str, cache: Json) -> float | None:
     text = cache.get("ExpireAfter")
     if text is None:
         return float("inf")
-    found = DURATION.fullmatch(text) if isinstance(text, str) else None
-    if not found or not any(found.groups()):
+    match = DURATION.fullmatch(text) if isinstance(text, str) else None
+    if not match or not any(match.groups()):
         raise invalid(f"Step {name}: CacheConfig.ExpireAfter {text!r} is not a duration like P30D")
     return float(
-        sum(int(number or 0) * each for number, each in zip(found.groups(), SECONDS, strict=True))
+        sum(int(number or 0) * each for number, each in zip(match.groups(), SECONDS, strict=True))
     )
 
 
@@ -284,14 +283,14 @@ def _check_conditions(name: str, conditions: Any) -> None:
         raise invalid(f"Step {name}: {problem}") from None
 
 
-def _check_references(step: Step, found: Definition) -> None:
+def _check_references(step: Step, definition: Definition) -> None:
     """Require in the definition all that a step names."""
     for other in sorted(step.waits_for):
-        if other not in found.steps:
+        if other not in definition.steps:
             raise invalid(f"Step {step.name}: there is no step {other} in this pipeline")
     for reference in pipeline_values.references(step.arguments):
         group, _, rest = reference.partition(".")
-        if group == "Parameters" and rest not in found.parameters:
+        if group == "Parameters" and rest not in definition.parameters:
             raise invalid(f"Step {step.name}: {reference} is not among the pipeline's Parameters")
         if group == "Execution" and rest not in pipeline_values.EXECUTION:
             raise invalid(f"Step {step.name}: {reference} is not an execution variable")

@@ -9,7 +9,6 @@ import secrets
 import string
 import threading
 import time
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -21,9 +20,9 @@ from local_cloud.amazon.sagemaker.pipelines.runner import PipelineRunner
 from local_cloud.amazon.sagemaker.pipelines.steps import StepKinds
 from local_cloud.amazon.sagemaker.pipelines.table import ENDED, EXECUTION, PipelineTable
 from local_cloud.amazon.sagemaker.resources import listing
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 ARN = "PipelineExecutionArn"
 PLAIN = {
     "PipelineExecutionDisplayName": "display_name",
@@ -32,7 +31,9 @@ PLAIN = {
 }
 # What an execution would mean something else without: refused by name.
 MISSING = (
-    *("SelectiveExecutionConfig", "MlflowExperimentName", "PipelineVersionId"),
+    "SelectiveExecutionConfig",
+    "MlflowExperimentName",
+    "PipelineVersionId",
     "PipelineVersionAlias",
 )
 LETTERS = string.ascii_lowercase + string.digits
@@ -100,17 +101,17 @@ class PipelineExecutions:
 
     def describe(self, params: Json) -> Json:
         """DescribePipelineExecution."""
-        found = self._get(params[ARN])
+        execution = self._get(params[ARN])
         shown = {
-            "PipelineArn": found["arn"].partition("/execution/")[0],
-            ARN: found["arn"],
-            "PipelineExecutionStatus": found["status"],
-            "FailureReason": found.get("failure") if found["status"] == "Failed" else None,
-            "CreationTime": found["created"],
-            "LastModifiedTime": found["modified"],
+            "PipelineArn": execution["arn"].partition("/execution/")[0],
+            ARN: execution["arn"],
+            "PipelineExecutionStatus": execution["status"],
+            "FailureReason": execution.get("failure") if execution["status"] == "Failed" else None,
+            "CreationTime": execution["created"],
+            "LastModifiedTime": execution["modified"],
             "CreatedBy": CALLER,
             "LastModifiedBy": CALLER,
-            **{field: found.get(ours) for field, ours in PLAIN.items()},
+            **{field: execution.get(ours) for field, ours in PLAIN.items()},
         }
         return {field: value for field, value in shown.items() if value}
 
@@ -118,41 +119,41 @@ class PipelineExecutions:
         """ListPipelineExecutions: the newest first, unless the request says otherwise."""
         name: str = self.pipelines.get(params["PipelineName"])["PipelineName"]
         since, before = params.get("CreatedAfter", 0.0), params.get("CreatedBefore", float("inf"))
-        found = [
+        listed = [
             one | {"CreationTime": one["created"]}
             for one in self.table.all()
             if one["pipeline"] == name and since < one["created"] < before
         ]
         fields = {"CreationTime": "CreationTime", "PipelineExecutionArn": "arn"}
-        found = listing.sort(found, params, fields, default="Descending")
-        return listing.page([_summary(one) for one in found], params, "PipelineExecutionSummaries")
+        listed = listing.sort(listed, params, fields, default="Descending")
+        return listing.page([_summary(one) for one in listed], params, "PipelineExecutionSummaries")
 
     def stop(self, params: Json) -> Json:
         """StopPipelineExecution: stop the jobs of its steps, and begin no more."""
-        found = self._get(params[ARN])
-        self._require_living(found)
-        self.table.put(found["id"], status="Stopping")
-        if runner := self._runners.get(found["id"]):  # else it has not begun yet
+        execution = self._get(params[ARN])
+        self._require_living(execution)
+        self.table.put(execution["id"], status="Stopping")
+        if runner := self._runners.get(execution["id"]):  # else it has not begun yet
             runner.wake()
-        return {ARN: found["arn"]}
+        return {ARN: execution["arn"]}
 
     def update(self, params: Json) -> Json:
         """UpdatePipelineExecution: its names, and how many steps run at a time."""
-        found = self._get(params[ARN])
+        execution = self._get(params[ARN])
         if params.get("ParallelismConfiguration"):
-            self._require_living(found)
+            self._require_living(execution)
         changes = {ours: params[field] for field, ours in PLAIN.items() if field in params}
-        self.table.put(found["id"], **changes)
-        if runner := self._runners.get(found["id"]):
+        self.table.put(execution["id"], **changes)
+        if runner := self._runners.get(execution["id"]):
             runner.wake()
-        return {ARN: found["arn"]}
+        return {ARN: execution["arn"]}
 
     def list_steps(self, params: Json) -> Json:
         """ListPipelineExecutionSteps: the latest first, unless the request says otherwise."""
-        found = self._get(params.get(ARN, ""))
-        steps = list(self.table.steps(found["id"]).values())
+        execution = self._get(params.get(ARN, ""))
+        steps = list(self.table.steps(execution["id"]).values())
         # Several can begin in the same moment: then the order is the definition's.
-        order = pipeline_definition.parse(found["definition"]).steps
+        order = pipeline_definition.parse(execution["definition"]).steps
         places = {name: at for at, name in enumerate(order)}
         steps.sort(key=lambda step: (step["start"], places[step["name"]]))
         if params.get("SortOrder", "Descending") == "Descending":
@@ -162,46 +163,47 @@ class PipelineExecutions:
 
     def definition(self, params: Json) -> Json:
         """DescribePipelineDefinitionForExecution: as it was when the execution began."""
-        found = self._get(params[ARN])
-        return {"PipelineDefinition": found["definition"], "CreationTime": found["created"]}
+        execution = self._get(params[ARN])
+        return {"PipelineDefinition": execution["definition"], "CreationTime": execution["created"]}
 
     def parameters(self, params: Json) -> Json:
         """ListPipelineParametersForExecution: those with their default, too."""
-        found = self._get(params[ARN])
+        execution = self._get(params[ARN])
         shown = [
             {"Name": name, "Value": pipeline_values.as_text(value)}
-            for name, value in found["parameters"].items()
+            for name, value in execution["parameters"].items()
         ]
         return listing.page(shown, {"MaxResults": 100} | params, "PipelineParameters")
 
-    def running(self) -> int:
+    def count_running(self) -> int:
         """Return how many run."""
         return len(self._tasks)
 
     def _get(self, execution_arn: str) -> Json:
-        found = self.table.get(execution_arn.rpartition("/")[2])
-        if found is None or found["arn"] != execution_arn:
+        execution = self.table.get(execution_arn.rpartition("/")[2])
+        if execution is None or execution["arn"] != execution_arn:
             raise ServiceError(
                 "ResourceNotFound", f"Pipeline execution with ARN '{execution_arn}' does not exist."
             )
-        return found
+        return execution
 
-    def _require_living(self, found: Json) -> None:
-        if found["status"] in ENDED:
+    def _require_living(self, execution: Json) -> None:
+        if execution["status"] in ENDED:
             raise ServiceError(
                 "ConflictException",
-                f"Pipeline execution {found['arn']} is in status {found['status']}: it has ended.",
+                f"Pipeline execution {execution['arn']} is in status {execution['status']}: it has"
+                " ended.",
             )
 
     # ---- the work -------------------------------------------------------------------------------
     def start(self) -> None:
         """Resume what an earlier server has left; the engine has started."""
         self._loop = asyncio.get_running_loop()
-        for name, found in self.table.records.list(EXECUTION):
-            with self.table.records.understood(EXECUTION, name):
-                ended = found["status"] in ENDED
+        for name, execution in self.table.records.list(EXECUTION):
+            with self.table.records.name_record_in_errors(EXECUTION, name):
+                ended = execution["status"] in ENDED
             if not ended:
-                self._run(name, pipeline_definition.parse(found["definition"]))
+                self._run(name, pipeline_definition.parse(execution["definition"]))
 
     async def close(self) -> None:
         """Run them no further; the next start resumes what is under way."""

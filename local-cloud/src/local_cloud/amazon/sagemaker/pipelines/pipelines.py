@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
@@ -15,14 +14,20 @@ from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 KIND, NAME = "pipeline", "PipelineName"
 SUMMARY = (
-    *("PipelineArn", NAME, "PipelineDisplayName", "PipelineDescription", "RoleArn"),
-    *("CreationTime", "LastModifiedTime", "LastExecutionTime"),
+    "PipelineArn",
+    NAME,
+    "PipelineDisplayName",
+    "PipelineDescription",
+    "RoleArn",
+    "CreationTime",
+    "LastModifiedTime",
+    "LastExecutionTime",
 )
 
 LARGEST = 1 << 20  # characters of a PipelineDefinition, in botocore's model
@@ -39,12 +44,12 @@ class Pipelines:
     def create(self, request: Json) -> Json:
         """CreatePipeline: check the definition, and record it."""
         name, token = request[NAME], request.pop("ClientRequestToken")
-        found = {"PipelineArn": arn(f"{KIND}/{name}")}
+        answer = {"PipelineArn": arn(f"{KIND}/{name}")}
         tags, now = request.pop("Tags", []), time.time()
         document = {
             "PipelineDisplayName": name,
             **self._check(request),
-            **found,
+            **answer,
             "PipelineStatus": "Active",
             "CreationTime": now,
             "LastModifiedTime": now,
@@ -55,15 +60,15 @@ class Pipelines:
         with self.records.transaction():
             known = self.records.get(KIND, name)
             if known and known["token"] == token:  # sent again, for the answer was lost
-                return found
+                return answer
             if known:
                 raise invalid(
                     "Pipeline names must be unique within an AWS account and region. Pipeline with"
                     f" name ({name}) already exists."
                 )
             self.records.put(KIND, name, document)
-            self.tags.make(found["PipelineArn"], tags)
-        return found
+            self.tags.create(answer["PipelineArn"], tags)
+        return answer
 
     def update(self, request: Json) -> Json:
         """UpdatePipeline: executions that run keep the definition that they began with."""
@@ -77,8 +82,8 @@ class Pipelines:
     def describe(self, params: Json) -> Json:
         """DescribePipeline."""
         _refuse_versions(params)
-        found = self.get(params[NAME])
-        shown = {field: value for field, value in found.items() if field != "token"}
+        pipeline = self.get(params[NAME])
+        shown = {field: value for field, value in pipeline.items() if field != "token"}
         if (last := shown.pop("LastExecutionTime", None)) is not None:
             shown["LastRunTime"] = last
         return shown
@@ -97,36 +102,36 @@ class Pipelines:
         )
         fields = {"Name": NAME, "CreationTime": "CreationTime"}
         short = listing.shorten(chosen, *SUMMARY)
-        found = listing.sort(short, params, fields, default="Descending")
-        return listing.page(found, params, "PipelineSummaries")
+        listed = listing.sort(short, params, fields, default="Descending")
+        return listing.page(listed, params, "PipelineSummaries")
 
     def delete(self, params: Json) -> Json:
         """DeletePipeline: with its executions; the jobs of their steps stay."""
-        found = self.get(params[NAME])
-        name = found[NAME]
+        pipeline = self.get(params[NAME])
+        name = pipeline[NAME]
         executions = [one for one in self.table.all() if one["pipeline"] == name]
         if any(one["status"] not in ENDED for one in executions):
             raise ServiceError(
                 "ConflictException",
-                f"Pipeline {found['PipelineArn']} has an execution that runs: stop it first.",
+                f"Pipeline {pipeline['PipelineArn']} has an execution that runs: stop it first.",
             )
         with self.records.transaction():
             for one in executions:
                 self.table.forget(one["id"])
             self.table.forget_results(name)
             self.records.delete(KIND, name)
-            self.tags.forget(found["PipelineArn"])
-        return {"PipelineArn": found["PipelineArn"]}
+            self.tags.forget(pipeline["PipelineArn"])
+        return {"PipelineArn": pipeline["PipelineArn"]}
 
     def get(self, name: str) -> Json:
         """Return the pipeline with this name or ARN."""
         name = name.rpartition("/")[2]
-        found = self.records.get(KIND, name)
-        if found is None:
+        pipeline = self.records.get(KIND, name)
+        if pipeline is None:
             raise ServiceError(
                 "ResourceNotFound", f"Pipeline '{arn(f'{KIND}/{name}')}' does not exist."
             )
-        return found
+        return pipeline
 
     def ran(self, name: str) -> None:
         """Note that an execution of the pipeline has been started."""
@@ -151,8 +156,8 @@ class Pipelines:
             raise not_implemented("PipelineDefinitionS3Location.VersionId")
         uri = f"s3://{place['Bucket']}/{place['ObjectKey']}"
         try:
-            found = self.objects.get(place["Bucket"], place["ObjectKey"])
-            return files.read(found.path, LARGEST).decode()
+            stored = self.objects.get(place["Bucket"], place["ObjectKey"])
+            return files.read(stored.path, LARGEST).decode()
         except (StoreError, OSError, UnicodeDecodeError, OverLimit) as problem:
             raise invalid(f"PipelineDefinitionS3Location: {uri}: {problem}") from None
 

@@ -32,11 +32,10 @@ from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.jobs import job_table
 from local_cloud.engine.logs import job_files
+from local_cloud.json_types import Json
 from local_cloud.pieces import Pieces
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
-
-Json = dict[str, Any]
 
 LARGEST_FILE = 1 << 20  # bytes of a property file
 STEPS_FAILED = "Step failure: One or multiple steps failed."  # the service's words
@@ -77,7 +76,7 @@ class PipelineRunner:
                     await self._begin_ready()
                 if self._woken.is_set():
                     continue
-                if not self._running():
+                if not self._running_steps():
                     self._end()
                     return
                 await self._news()
@@ -86,38 +85,38 @@ class PipelineRunner:
                 await asyncio.sleep(job_table.RETRY)
 
     def _read_execution(self) -> Json:
-        found = self._table.get(self._id)
-        assert found
-        return found
+        execution = self._table.get(self._id)
+        assert execution
+        return execution
 
     @property
     def _steps(self) -> dict[str, Json]:
         return self._table.steps(self._id)
 
-    def _running(self) -> list[Json]:
+    def _running_steps(self) -> list[Json]:
         return [step for step in self._steps.values() if step["status"] not in ENDED]
 
     # ---- how steps end --------------------------------------------------------------------------
     async def _settle(self) -> None:
         """Write down how the jobs of steps have ended; stop those that are to be stopped."""
         stopping = self._execution["status"] == "Stopping"
-        for document in self._running():
+        for document in self._running_steps():
             await self._pieces.pause()
             step = self._definition.steps[document["name"]]
             if stopping:
                 self._kinds.stop(step.kind, document["job"])
-            found = self._kinds.standing(step.kind, document["job"])
-            if found.status in ("InProgress", "Stopping"):
+            standing = self._kinds.standing(step.kind, document["job"])
+            if standing.status in ("InProgress", "Stopping"):
                 if stopping:
                     self._put(step, status="Stopping")
-            elif found.status == "Completed":
-                self._succeed(step, document, found.properties)
-            elif found.lost and not stopping and document["attempt"] < step.attempts:
+            elif standing.status == "Completed":
+                self._succeed(step, document, standing.properties)
+            elif standing.lost and not stopping and document["attempt"] < step.attempts:
                 self._begin(step, document["attempt"] + 1)
-            elif stopping and found.status == "Stopped":
+            elif stopping and standing.status == "Stopped":
                 self._put(step, status="Stopped", end=time.time())
             else:
-                reason = found.reason or f"The job {document['job']} was stopped."
+                reason = standing.reason or f"The job {document['job']} was stopped."
                 self._put(step, status="Failed", end=time.time(), reason=reason)
 
     def _succeed(self, step: Step, document: Json, properties: Json) -> None:
@@ -257,8 +256,8 @@ class PipelineRunner:
         return Scope(execution["parameters"], variables, self._properties, self._file, self._read)
 
     def _properties(self, step: str) -> Json:
-        found: Json = self._table.step(self._id, step).get("properties") or {}
-        return found
+        properties: Json = self._table.step(self._id, step).get("properties") or {}
+        return properties
 
     def _file(self, step: str, name: str) -> str:
         """Return the text of a property file that a processing step has written."""
@@ -271,8 +270,8 @@ class PipelineRunner:
 
     def _read(self, uri: str) -> str:
         try:
-            found = self._objects.get(*split_s3_uri(uri))
-            text = files.read(found.path, LARGEST_FILE).decode()
+            stored = self._objects.get(*split_s3_uri(uri))
+            text = files.read(stored.path, LARGEST_FILE).decode()
         except (StoreError, ValueError, OSError, OverLimit) as problem:
             raise ValueProblem(f"{uri} cannot be read: {problem}") from None
         return job_files.mask(text, self._kinds.training.engine.hidden)
@@ -281,7 +280,7 @@ class PipelineRunner:
     async def _news(self) -> None:
         """Wait until a step's job has got further, or somebody wakes this."""
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._woken.wait())]
-        for document in self._running():
+        for document in self._running_steps():
             end = self._kinds.wait_for_end(document["kind"], document["job"])
             waits.append(asyncio.create_task(end))
         try:

@@ -22,8 +22,7 @@ from local_cloud.amazon.sagemaker.pipelines.values import ValueProblem, as_text
 from local_cloud.amazon.sagemaker.processing.jobs import Processing
 from local_cloud.amazon.sagemaker.tuning.tuning import Tuning
 from local_cloud.engine.spec import Job
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 OPERATIONS = {
     "Training": "CreateTrainingJob",
@@ -41,12 +40,19 @@ NAMES = {
 # The arguments that have to be the same for a result to be used again; others may differ.
 SAME = {
     "Training": (
-        *("AlgorithmSpecification", "CheckpointConfig", "DebugHookConfig", "Environment"),
-        *("DebugRuleConfigurations", "HyperParameters", "InputDataConfig"),
+        "AlgorithmSpecification",
+        "CheckpointConfig",
+        "DebugHookConfig",
+        "Environment",
+        "DebugRuleConfigurations",
+        "HyperParameters",
+        "InputDataConfig",
     ),
     "Tuning": (
-        *("HyperParameterTuningJobConfig", "TrainingJobDefinition.AlgorithmSpecification"),
-        *("TrainingJobDefinition.InputDataConfig", "TrainingJobDefinition.StaticHyperParameters"),
+        "HyperParameterTuningJobConfig",
+        "TrainingJobDefinition.AlgorithmSpecification",
+        "TrainingJobDefinition.InputDataConfig",
+        "TrainingJobDefinition.StaticHyperParameters",
     ),
     "Processing": ("AppSpecification", "Environment", "ProcessingInputs"),
 }
@@ -152,14 +158,17 @@ class StepKinds:
     def standing(self, kind: str, name: str) -> Standing:
         """Return where the job of a step stands."""
         if kind == "Tuning":
-            found = self.describe(kind, name)
-            state, reason = found["HyperParameterTuningJobStatus"], found.get("FailureReason", "")
-            return Standing(state, found, reason, lost=False)  # a study goes on after a restart
-        job, found = self.job(kind, name), self.describe(kind, name)
+            described = self.describe(kind, name)
+            state, reason = (
+                described["HyperParameterTuningJobStatus"],
+                described.get("FailureReason", ""),
+            )
+            return Standing(state, described, reason, lost=False)  # a study goes on after a restart
+        job, described = self.job(kind, name), self.describe(kind, name)
         return Standing(
-            found[f"{kind}JobStatus"],
-            found,
-            found.get("FailureReason", ""),
+            described[f"{kind}JobStatus"],
+            described,
+            described.get("FailureReason", ""),
             lost=bool(job.outcome and job.outcome.reason == "lost"),
         )
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from local_cloud.json_types import Json
 from local_cloud.store import clock
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 EXECUTION, STEP, CACHE = "pipeline-execution", "pipeline-step", "pipeline-cache"
 ENDED = ("Succeeded", "Failed", "Stopped")
 
@@ -38,8 +38,8 @@ class PipelineTable:
 
     def steps(self, execution: str) -> dict[str, Json]:
         """Return the steps that have begun, by name."""
-        found = self.records.list(STEP, f"{execution}/")
-        return {document["name"]: document for _, document in found}
+        documents = self.records.list(STEP, f"{execution}/")
+        return {document["name"]: document for _, document in documents}
 
     def step(self, execution: str, name: str) -> Json:
         """Return a step; {} of one that has not begun."""
@@ -63,8 +63,8 @@ class PipelineTable:
     # ---- results that may be used again -----------------------------------------------------
     def find_cached(self, pipeline: str, step: str, key: str, *, keeps: float) -> Json | None:
         """Return the latest result of a step with the same arguments, if it is not too old."""
-        found = self.records.get(CACHE, f"{pipeline}/{step}/{key}")
-        return found if found and time.time() - found["time"] <= keeps else None
+        cached = self.records.get(CACHE, f"{pipeline}/{step}/{key}")
+        return cached if cached and time.time() - cached["time"] <= keeps else None
 
     def keep(self, pipeline: str, step: str, key: str, *, result: Json) -> None:
         """Keep the result of a step, for others with the same arguments."""

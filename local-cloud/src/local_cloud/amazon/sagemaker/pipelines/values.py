@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_cloud.errors import LocalCloudError
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 FUNCTIONS = ("Get", "Std:Join", "Std:JsonGet")
 EXECUTION = {
-    *("StartDateTime", "CurrentDateTime", "PipelineName", "PipelineArn", "PipelineExecutionId"),
-    *("PipelineExecutionArn", "TrainingJobName", "ProcessingJobName"),
+    "StartDateTime",
+    "CurrentDateTime",
+    "PipelineName",
+    "PipelineArn",
+    "PipelineExecutionId",
+    "PipelineExecutionArn",
+    "TrainingJobName",
+    "ProcessingJobName",
 }
 PART = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 # By these fields the items of a list are known: Outputs['train'], FinalMetricDataList['loss'].
@@ -126,10 +131,10 @@ def _json_get(call: Any, scope: Scope) -> Any:
     else:
         named = call.get("PropertyFile")
         where = str(named.get("Get") if isinstance(named, dict) else named)
-        found = re.fullmatch(r"Steps\.([^.]+)\.PropertyFiles\.(.+)", where)
-        if not found:
+        match = re.fullmatch(r"Steps\.([^.]+)\.PropertyFiles\.(.+)", where)
+        if not match:
             raise ValueProblem(f"Std:JsonGet: {where} names no property file")
-        text = scope.file(found[1], found[2])
+        text = scope.file(match[1], match[2])
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

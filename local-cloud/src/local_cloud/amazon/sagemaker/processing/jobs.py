@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.sagemaker.instances.layout import Host
@@ -12,7 +11,7 @@ from local_cloud.amazon.sagemaker.instances.types import device
 from local_cloud.amazon.sagemaker.jobs import failure_reason, launch, status
 from local_cloud.amazon.sagemaker.lineage.jobs import JobLineage
 from local_cloud.amazon.sagemaker.processing import launch as processing_launch
-from local_cloud.amazon.sagemaker.processing import tracked
+from local_cloud.amazon.sagemaker.processing import tracked_jobs
 from local_cloud.amazon.sagemaker.processing.request import check
 from local_cloud.amazon.sagemaker.resources import billing, listing
 from local_cloud.amazon.sagemaker.resources.names import arn
@@ -20,18 +19,23 @@ from local_cloud.amazon.sagemaker.resources.request import invalid, limit
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.engine.logs import log_timestamps
 from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, State
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store import readable
-
-Json = dict[str, Any]
 
 DIALECT = "sagemaker-processing"  # the engine's name for this
 KIND, NAME = "processing-job", "ProcessingJobName"
 ENDING = "processing-job-ending"  # what was read when a job had ended: message, failure
 PREFIX = "processing."  # of the engine's names: training jobs may have the same names
 SUMMARY = (
-    *(NAME, "ProcessingJobArn", "CreationTime", "ProcessingEndTime", "LastModifiedTime"),
-    *("ProcessingJobStatus", "FailureReason", "ExitMessage"),
+    NAME,
+    "ProcessingJobArn",
+    "CreationTime",
+    "ProcessingEndTime",
+    "LastModifiedTime",
+    "ProcessingJobStatus",
+    "FailureReason",
+    "ExitMessage",
 )
 
 
@@ -70,8 +74,8 @@ class Processing:
         wanted = device(cluster, self.engine.gpus)
         with self.records.transaction():
             self.records.put(KIND, name, {"request": request, "note": wanted.missing})
-            self.tags.make(_arn(name), list(tags))
-            self.lineage.begin(tracked.job(_arn(name), request))
+            self.tags.create(_arn(name), list(tags))
+            self.lineage.begin(tracked_jobs.job(_arn(name), request))
             try:
                 count, machines = cluster["InstanceCount"], billing.of_processing(request)
                 self.engine.submit(DIALECT, PREFIX + name, count, gpus=wanted.gpus, rented=machines)
@@ -83,19 +87,19 @@ class Processing:
         name = params[NAME]
         request: Json = self._document(name)["request"]
         limits = {"StoppingCondition": {"MaxRuntimeInSeconds": limit(request)}}
-        return request | limits | self._standing(name)
+        return request | limits | self._common_fields(name)
 
     def track(self, name: str) -> Json:
         """Return what a job's trial component shows of it; {} of a job that is not there."""
         known = self.records.get(KIND, name)
-        return tracked.facts(known["request"], self._standing(name)) if known else {}
+        return tracked_jobs.facts(known["request"], self._common_fields(name)) if known else {}
 
     def list(self, params: Json) -> Json:
         """ListProcessingJobs: the newest first, unless the request says otherwise."""
-        found = listing.select(self._summaries(), params, name=NAME, status="ProcessingJobStatus")
+        listed = listing.select(self._summaries(), params, name=NAME, status="ProcessingJobStatus")
         fields = {"Name": NAME, "CreationTime": "CreationTime", "Status": "ProcessingJobStatus"}
-        found = listing.sort(found, params, fields, default="Descending")
-        short = [{field: job[field] for field in SUMMARY if field in job} for job in found]
+        listed = listing.sort(listed, params, fields, default="Descending")
+        short = [{field: job[field] for field in SUMMARY if field in job} for job in listed]
         return listing.page(short, params, "ProcessingJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
@@ -104,7 +108,7 @@ class Processing:
             for job in self.engine.jobs()
             if job.dialect == DIALECT
         )
-        return readable.each(KIND, jobs, lambda name, _: {NAME: name} | self._standing(name))
+        return readable.each(KIND, jobs, lambda name, _: {NAME: name} | self._common_fields(name))
 
     def stop(self, params: Json) -> Json:
         """StopProcessingJob: begin to stop it; one that has ended cannot be."""
@@ -124,30 +128,30 @@ class Processing:
         return self.engine.get(PREFIX + name)
 
     def _document(self, name: str) -> Json:
-        found = self.records.get(KIND, name)
-        if found is None:
+        document = self.records.get(KIND, name)
+        if document is None:
             raise invalid(f"Could not find requested job with name: {name}")
-        return found
+        return document
 
-    def _standing(self, name: str) -> Json:
+    def _common_fields(self, name: str) -> Json:
         """Return what describing and listing have in common: status, times, why it ended."""
         job, ending = self.job(name), self.records.get(ENDING, name) or {}
-        found: Json = {
+        fields: Json = {
             "ProcessingJobArn": _arn(name),
             "ProcessingJobStatus": status.status(job),
             "CreationTime": job.created,
             "LastModifiedTime": job.ended or job.started or job.created,
         }
         if job.started:
-            found["ProcessingStartTime"] = job.started
+            fields["ProcessingStartTime"] = job.started
         if job.ended:
-            found["ProcessingEndTime"] = job.ended
+            fields["ProcessingEndTime"] = job.ended
         if job.ended and ending.get("message"):
-            found["ExitMessage"] = ending["message"]
+            fields["ExitMessage"] = ending["message"]
         if job.outcome and status.status(job) == "Failed":
             known = ending.get("failure") if job.outcome.reason == "exit" else ""
-            found["FailureReason"] = known or failure_reason.reason(job.outcome, "", ())
-        return found
+            fields["FailureReason"] = known or failure_reason.reason(job.outcome, "", ())
+        return fields
 
     # ---- what the engine asks -------------------------------------------------------------------
     def stage(self, job_id: str, context: JobContext) -> Plan:

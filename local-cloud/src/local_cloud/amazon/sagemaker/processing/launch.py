@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from local_cloud.amazon.sagemaker.instances import drivers, layout
 from local_cloud.amazon.sagemaker.instances.layout import ML, Host
@@ -21,15 +20,15 @@ from local_cloud.amazon.sagemaker.processing.request import outputs as outputs_o
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import limit
 from local_cloud.engine.isolation import mounts, roots
-from local_cloud.engine.spec import JobContext, Plan, Refused, Replica
+from local_cloud.engine.spec import JobContext, JobRefused, Plan, Replica
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 MESSAGE = "output/message"  # below /opt/ml: what the script leaves for ExitMessage
 
 
 def plan(document: Json, context: JobContext, objects: Objects, *, base: Json) -> Plan:
-    """Make the instances' /opt/ml and say what they run; raises Refused where that cannot be."""
+    """Make the instances' /opt/ml and say what they run; raises JobRefused where that cannot be."""
     request = document["request"]
     image = request["AppSpecification"]["ImageUri"]
     cluster = request["ProcessingResources"]["ClusterConfig"]
@@ -112,6 +111,6 @@ def _command(request: Json, context: JobContext) -> tuple[str, ...]:
     base = context.base(app["ImageUri"])
     if words := base.command((), arguments):
         return words
-    raise Refused(
+    raise JobRefused(
         f"{base.note}. What it would start is unknown here: give the job a ContainerEntrypoint"
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.resources.request import check_bucket, check_volume_key, invalid
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 ROOT = "/opt/ml/processing"  # below it is every LocalPath: API reference, ProcessingS3Input
 
 # Fields of a CreateProcessingJob request that are checked and kept, and have no effect here.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from local_cloud.engine.rental import Machines, RentedResource
+from local_cloud.json_types import Json
 
-from local_cloud.engine.rental import Machines, Rented
-
-Json = dict[str, Any]
 CLOUD = "sagemaker"
 
 
-def of_job(request: Json, tuning: str = "", autopilot: str = "") -> Rented:
+def of_job(request: Json, tuning: str = "", autopilot: str = "") -> RentedResource:
     """Return the instances of a training job.
 
     tuning, autopilot: the ARN of the job that it works for.
@@ -20,16 +18,16 @@ def of_job(request: Json, tuning: str = "", autopilot: str = "") -> Rented:
     spot = bool(request.get("EnableManagedSpotTraining"))
     kind = "tuning trial" if tuning else "Autopilot job" if autopilot else "training job"
     owner = (tuning or autopilot).rpartition("/")[2]
-    return Rented(CLOUD, kind, request["TrainingJobName"], machines, owner, spot)
+    return RentedResource(CLOUD, kind, request["TrainingJobName"], machines, owner, spot)
 
 
-def of_processing(request: Json) -> Rented:
+def of_processing(request: Json) -> RentedResource:
     """Return the instances of a processing job."""
     cluster = request["ProcessingResources"]["ClusterConfig"]
     machines = (Machines(cluster["InstanceType"], cluster["InstanceCount"]),)
-    return Rented(CLOUD, "processing job", request["ProcessingJobName"], machines)
+    return RentedResource(CLOUD, "processing job", request["ProcessingJobName"], machines)
 
 
-def of_instances(kind: str, name: str, resources: Json) -> Rented:
+def of_instances(kind: str, name: str, resources: Json) -> RentedResource:
     """Return the type of the instances that an endpoint's variant, or a transform job, asks for."""
-    return Rented(CLOUD, kind, name, (Machines(resources.get("InstanceType", "")),))
+    return RentedResource(CLOUD, kind, name, (Machines(resources.get("InstanceType", "")),))

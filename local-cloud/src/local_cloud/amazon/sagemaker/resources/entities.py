@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from local_cloud.amazon.account import CALLER
 from local_cloud.amazon.protocols.errors import ServiceError
@@ -14,9 +13,8 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,15 +57,15 @@ class Entities:
 
     def get(self, key: str) -> Json:
         """Return the one with this key or ARN; raises ServiceError if there is none."""
-        found = self.find(key)
-        if found is None:
+        entity = self.find(key)
+        if entity is None:
             raise ServiceError("ResourceNotFound", f"{self.kind.word} '{key}' does not exist.")
-        return found
+        return entity
 
     def all(self) -> Iterable[Json]:
         """Return all of this kind that can be understood."""
-        found = (document for _, document in self.records.list(self.kind.resource))
-        return listing.complete(found, self.kind.arn)
+        documents = (document for _, document in self.records.list(self.kind.resource))
+        return listing.complete(documents, self.kind.arn)
 
     def create(self, request: Json, key: str) -> Json:
         """Record a new one; returns its ARN, as its Create operation answers.
@@ -83,7 +81,7 @@ class Entities:
                     f"{self.kind.word} names must be unique within an AWS account and region."
                     f" {self.kind.word} with name ({key}) already exists."
                 )
-            self.tags.make(self.arn(key), tags)
+            self.tags.create(self.arn(key), tags)
             document = request | made | times | {"CreatedBy": CALLER}
             self.records.put(self.kind.resource, key.lower(), document)
         return made
@@ -97,13 +95,13 @@ class Entities:
 
     def delete(self, document: Json) -> Json:
         """Forget one and its tags; returns its ARN, as its Delete operation answers."""
-        found: str = document[self.kind.arn]
+        entity_arn: str = document[self.kind.arn]
         with self.records.transaction():
-            self.records.delete(self.kind.resource, found.rpartition("/")[2])
-            self.tags.forget(found)
+            self.records.delete(self.kind.resource, entity_arn.rpartition("/")[2])
+            self.tags.forget(entity_arn)
             for forget in self.at_delete:
-                forget(found)
-        return {self.kind.arn: found}
+                forget(entity_arn)
+        return {self.kind.arn: entity_arn}
 
     def page(self, items: Iterable[Json], params: Json) -> Json:
         """Return a page of summaries: the newest first, unless the request says otherwise."""
@@ -113,8 +111,8 @@ class Entities:
         chosen = (item for item in items if since <= item["CreationTime"] <= until)
         fields = {"Name": self.kind.name, "CreationTime": "CreationTime"}
         short = listing.shorten(chosen, *shown)
-        found = listing.sort(short, params, fields, default="Descending")
-        return listing.page(found, params, f"{self.kind.word}Summaries")
+        listed = listing.sort(short, params, fields, default="Descending")
+        return listing.page(listed, params, f"{self.kind.word}Summaries")
 
 
 def merge(document: Json, changes: Json, field: str, *, most: int) -> Json:

@@ -6,12 +6,11 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 
-Json = dict[str, Any]
 PAGE = 10  # items, where MaxResults is not given
 PAGE_BYTES = 10_000_000  # as JSON, about; as on the service, a page may have fewer than MaxResults
 
@@ -72,10 +71,10 @@ def summaries(
     whole = complete(items, name)
     shown = shorten(whole, name, "CreationTime", "LastModifiedTime", *summary)
     times = ({"LastModifiedTime": item["CreationTime"], **item} for item in shown)
-    found = select(times, params, name=name, status=name)
+    listed = select(times, params, name=name, status=name)
     fields = {"Name": name, "CreationTime": "CreationTime"}
-    found = sort(found, params, fields, default=default)
-    short = [{field: item[field] for field in summary if field in item} for item in found]
+    listed = sort(listed, params, fields, default=default)
+    short = [{field: item[field] for field in summary if field in item} for item in listed]
     return page(short, params, member)
 
 
@@ -91,8 +90,8 @@ def page(items: list[Json], params: Json, member: str) -> Json:
         if left < 0 and end > start:
             break
         end += 1
-    found: Json = {member: items[start:end]}
-    return found | ({"NextToken": _token(end)} if end < len(items) else {})
+    page: Json = {member: items[start:end]}
+    return page | ({"NextToken": _token(end)} if end < len(items) else {})
 
 
 def _token(start: int) -> str:

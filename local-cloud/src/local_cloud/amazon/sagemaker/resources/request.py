@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker.resources.names import split_s3_uri
 from local_cloud.client.environment import REGION
+from local_cloud.json_types import Json
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects
 
-Json = dict[str, Any]
 DAY = 24 * 3600
 LONGEST = 28 * DAY  # StoppingCondition in the API reference
 # Instance types with their own disk have a "d" behind the generation's number, as ml.m5d and
@@ -78,12 +77,12 @@ def check(request: Json, objects: Objects) -> None:
 
 def places(request: Json) -> list[tuple[str, str]]:
     """Return where the job writes in S3: each field and its URI."""
-    found = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
+    places = [("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])]
     if checkpoints := request.get("CheckpointConfig"):
-        found.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
+        places.append(("CheckpointConfig.S3Uri", checkpoints["S3Uri"]))
     if events := request.get("TensorBoardOutputConfig"):
-        found.append(("TensorBoardOutputConfig.S3OutputPath", events["S3OutputPath"]))
-    return found
+        places.append(("TensorBoardOutputConfig.S3OutputPath", events["S3OutputPath"]))
+    return places
 
 
 def limit(request: Json) -> int:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError
 from local_cloud.amazon.protocols.json_protocol import Operation
 from local_cloud.amazon.protocols.model import service_model
 from local_cloud.amazon.sagemaker.resources import listing
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
-Json = dict[str, Any]
 KIND = "sagemaker-tags"
 MOST = 50  # tags of one resource: AddTags in the API reference
 RESERVED = "aws:"  # prefix of keys: Tag in the API reference
@@ -24,7 +23,7 @@ class Tags:
         """Keep them as documents in the records."""
         self.records = records
 
-    def make(self, arn: str, tags: list[Json]) -> None:
+    def create(self, arn: str, tags: list[Json]) -> None:
         """Record a new resource, with its tags.
 
         The words on a key that is given twice were observed: aws/sagemaker-python-sdk#3608 (2023).
@@ -49,14 +48,14 @@ def operations(records: Records, declared: Iterable[str]) -> dict[str, Operation
 
     def get(params: Json) -> Json:
         arn = params["ResourceArn"]
-        found = records.get(KIND, arn)
-        if found is None:
+        document = records.get(KIND, arn)
+        if document is None:
             raise ServiceError(
                 "ValidationException",
                 f"Requested resource not found: {arn} has no tags here; only what one of these"
                 f" operations has made can have some: {', '.join(creators)}",
             )
-        return found
+        return document
 
     def add(params: Json) -> Json:
         merged = _merge(get(params), params["Tags"])

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_cloud.amazon.sagemaker.resources.request import invalid
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MOST = 50  # filters and expressions in one
 ORDERS: dict[str, Callable[[Any, float], bool]] = {
     "GreaterThan": lambda own, wanted: own > wanted,
@@ -25,12 +25,12 @@ HYPERPARAMETERS = "hyperparameters."  # texts, which are compared as numbers
 
 def matches(document: Json, expression: Json) -> bool:
     """Return whether a document satisfies an expression."""
-    found = [
+    outcomes = [
         *(_fits(document, each) for each in expression.get("Filters", [])),
         *(_fits_nested(document, each) for each in expression.get("NestedFilters", [])),
         *(matches(document, each) for each in expression.get("SubExpressions", [])),
     ]
-    return any(found) if expression.get("Operator") == "Or" else all(found)
+    return any(outcomes) if expression.get("Operator") == "Or" else all(outcomes)
 
 
 def names(expression: Json) -> Iterator[str]:
@@ -82,11 +82,11 @@ def _fits_nested(document: Json, nested: Json) -> bool:
     return False
 
 
-def _satisfies(wanted: Json, name: str, found: list[Any]) -> bool:
+def _satisfies(wanted: Json, name: str, values: list[Any]) -> bool:
     operator, text = wanted.get("Operator", "Equals"), wanted.get("Value", "")
     if operator in ("Exists", "NotExists"):
-        return bool(found) is (operator == "Exists")
-    own = [one for one in map(scalar, found) if one is not None]
+        return bool(values) is (operator == "Exists")
+    own = [one for one in map(scalar, values) if one is not None]
     if operator == "NotEquals":
         return not any(_equals(one, text, name) for one in own)
     if operator == "Equals":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.protocols.model import service_model
@@ -11,8 +10,8 @@ from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.resources.tags import Tags
 from local_cloud.amazon.sagemaker.search import expression
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 # What a record of each kind of resource is called in the answer, if not as the kind.
 RECORDS = {"ExperimentTrial": "Trial", "ExperimentTrialComponent": "TrialComponent"}
 EXTRA = ("Metrics", "HyperParameters", "Tags")  # that can be named of any kind: Filter
@@ -33,12 +32,12 @@ class Search:
         word = RECORDS.get(kind, kind)
         records = [self._with_tags(record, word) for record in self._kinds[kind]()]
         if wanted:
-            records = [one for one in records if expression.matches(_searched(one), wanted)]
+            records = [one for one in records if expression.matches(_flatten(one), wanted)]
         down = params.get("SortOrder", "Descending") == "Descending"
         place = params.get("SortBy", "LastModifiedTime")
-        records = sorted(records, key=lambda one: _order(_searched(one), place), reverse=down)
-        found = listing.page([{word: one} for one in records], params, "Results")
-        return found | {"TotalHits": {"Value": len(records), "Relation": "EqualTo"}}
+        records = sorted(records, key=lambda one: _order(_flatten(one), place), reverse=down)
+        page = listing.page([{word: one} for one in records], params, "Results")
+        return page | {"TotalHits": {"Value": len(records), "Relation": "EqualTo"}}
 
     def _check(self, kind: str, wanted: Json | None, params: Json) -> None:
         if kind not in self._kinds:
@@ -62,14 +61,14 @@ class Search:
         return record | {"Tags": self._tags.of(record[f"{word}Arn"])}
 
 
-def _searched(record: Json) -> Json:
+def _flatten(record: Json) -> Json:
     """Return a record with its tags, parameters and metrics by their names."""
-    found = dict(record)
-    found["Tags"] = {tag["Key"]: tag["Value"] for tag in record["Tags"]}
+    flat = dict(record)
+    flat["Tags"] = {tag["Key"]: tag["Value"] for tag in record["Tags"]}
     metrics = [*record.get("Metrics", []), *record.get("FinalMetricDataList", [])]
     if metrics:
-        found["Metrics"] = {metric["MetricName"]: metric for metric in metrics}
-    return found
+        flat["Metrics"] = {metric["MetricName"]: metric for metric in metrics}
+    return flat
 
 
 def _order(document: Json, place: str) -> tuple[int, float, str]:

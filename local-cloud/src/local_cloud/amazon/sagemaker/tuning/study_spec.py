@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import not_implemented
 from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.engine.studies.early_stopping import Rule
 from local_cloud.engine.studies.search import Parameter, Value
 from local_cloud.engine.studies.spec import StudySpec
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 SCALES = {"Logarithmic": "log", "ReverseLogarithmic": "reverse log"}
 MOST_PARAMETERS = 30  # "Automatic Model Tuning resource limits" in the developer guide
@@ -143,22 +141,22 @@ def _check_combinations(parameters: tuple[Parameter, ...], most: int) -> None:
 
 
 def _parameters(ranges: Json) -> tuple[Parameter, ...]:
-    found = [
+    parameters = [
         *(_numbers(one, "real") for one in ranges.get("ContinuousParameterRanges") or []),
         *(_numbers(one, "whole") for one in ranges.get("IntegerParameterRanges") or []),
         *(_category(one) for one in ranges.get("CategoricalParameterRanges") or []),
     ]
-    if not found:
+    if not parameters:
         raise invalid("ParameterRanges is required: there is no hyperparameter to tune")
-    if len(found) > MOST_PARAMETERS:
+    if len(parameters) > MOST_PARAMETERS:
         raise invalid(
-            f"ParameterRanges: {len(found)} hyperparameters; a tuning job searches"
+            f"ParameterRanges: {len(parameters)} hyperparameters; a tuning job searches"
             f" {MOST_PARAMETERS} at most"
         )
-    names = [parameter.name for parameter in found]
+    names = [parameter.name for parameter in parameters]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise invalid(f"ParameterRanges: {', '.join(twice)} has two ranges; each has one")
-    return tuple(found)
+    return tuple(parameters)
 
 
 def _numbers(given: Json, kind: str) -> Parameter:

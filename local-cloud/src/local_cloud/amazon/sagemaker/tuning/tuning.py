@@ -10,7 +10,6 @@ import copy
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from local_cloud.amazon.protocols.errors import ServiceError, not_implemented
 from local_cloud.amazon.sagemaker.algorithms import xgboost_launch
@@ -26,9 +25,8 @@ from local_cloud.engine.studies.early_stopping import Curve
 from local_cloud.engine.studies.search import Value
 from local_cloud.engine.studies.spec import Study, StudySpec, TrialJob
 from local_cloud.engine.studies.studies import Studies
+from local_cloud.json_types import Json
 from local_cloud.store import readable
-
-Json = dict[str, Any]
 
 RESOURCES = "HyperParameterTuningResourceConfig"
 MOST_HYPERPARAMETERS = 100  # "Define hyperparameter ranges" in the developer guide (read 2026)
@@ -76,36 +74,36 @@ class Tuning:
             )
         with self.records.transaction():
             self.records.put(TUNING, name, params)
-            self.training.tags.make(_arn(name), params.get("Tags", []))
-            self.studies.begin(DIALECT, name, spec)
+            self.training.tags.create(_arn(name), params.get("Tags", []))
+            self.studies.submit(DIALECT, name, spec)
         return {"HyperParameterTuningJobArn": _arn(name)}
 
     def describe(self, params: Json) -> Json:
-        """DescribeHyperParameterTuningJob: what was request for, and where it stands."""
+        """DescribeHyperParameterTuningJob: what was asked for, and where it stands."""
         study = self._study(params)
         request = self._request_of(study.id)
-        found = {name: value for name, value in request.items() if name != "Tags"}
-        found |= self._standing(study)
+        answer = {name: value for name, value in request.items() if name != "Tags"}
+        answer |= self._common_fields(study)
         definition = copy.deepcopy(request["TrainingJobDefinition"])
         definition["StaticHyperParameters"] = _static(request)
-        found["TrainingJobDefinition"] = definition
+        answer["TrainingJobDefinition"] = definition
         if study.best:
-            found["BestTrainingJob"] = self._summary(study, study.best)
-        found |= self._overall(study, request)
+            answer["BestTrainingJob"] = self._summary(study, study.best)
+        answer |= self._overall(study, request)
         if study.ended:
             seconds = int(study.ended - study.created)
-            found["ConsumedResources"] = {"RuntimeInSeconds": seconds}
+            answer["ConsumedResources"] = {"RuntimeInSeconds": seconds}
         if study.state is State.FAILED:
-            found["FailureReason"] = _failure(study)
-        return found
+            answer["FailureReason"] = _failure(study)
+        return answer
 
     def list(self, params: Json) -> Json:
         """ListHyperParameterTuningJobs: by name, unless the request says otherwise."""
         name, word = "HyperParameterTuningJobName", "HyperParameterTuningJobStatus"
-        found = listing.select(self._summaries(), params, name=name, status=word)
+        listed = listing.select(self._summaries(), params, name=name, status=word)
         fields = {"Name": name, "Status": word, "CreationTime": "CreationTime"}
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Ascending")
-        return listing.page(found, params, "HyperParameterTuningJobSummaries")
+        listed = listing.sort(listed, {"SortBy": "Name"} | params, fields, default="Ascending")
+        return listing.page(listed, params, "HyperParameterTuningJobSummaries")
 
     def _summaries(self) -> Iterator[Json]:
         studies = ((study.id, study) for study in self.studies.all() if study.cloud == DIALECT)
@@ -114,27 +112,27 @@ class Tuning:
     def _summary_of(self, study: Study) -> Json:
         config = self._request_of(study.id)["HyperParameterTuningJobConfig"]
         limits = {name: config[name] for name in ("Strategy", "ResourceLimits")}
-        return self._standing(study) | limits
+        return self._common_fields(study) | limits
 
     def trials(self, params: Json) -> Json:
         """ListTrainingJobsForHyperParameterTuningJob: by name, unless the request has an order."""
         study = self._study(params)
         wanted = params.get("StatusEquals")
-        found = [self._summary(study, trial) for trial in study.trials]
-        found = [one for one in found if wanted in (None, one["TrainingJobStatus"])]
+        listed = [self._summary(study, trial) for trial in study.trials]
+        listed = [one for one in listed if wanted in (None, one["TrainingJobStatus"])]
         final = "FinalHyperParameterTuningJobObjectiveMetric"
         if params.get("SortBy") == "FinalObjectiveMetricValue":  # then those without are not listed
-            found = [one | {"value": one[final]["Value"]} for one in found if final in one]
+            listed = [one | {"value": one[final]["Value"]} for one in listed if final in one]
         fields = {
             "Name": "TrainingJobName",
             "CreationTime": "CreationTime",
             "Status": "TrainingJobStatus",
             "FinalObjectiveMetricValue": "value",
         }
-        found = listing.sort(found, {"SortBy": "Name"} | params, fields, default="Ascending")
-        for one in found:
+        listed = listing.sort(listed, {"SortBy": "Name"} | params, fields, default="Ascending")
+        for one in listed:
             one.pop("value", None)
-        return listing.page(found, params, "TrainingJobSummaries")
+        return listing.page(listed, params, "TrainingJobSummaries")
 
     def best_first(self, params: Json) -> Json:
         """ListTrainingJobsForHyperParameterTuningJob by the objective: the best trial is first."""
@@ -186,34 +184,34 @@ class Tuning:
             return {}
         there = [name for name in warm_start.parents(start) if self.records.get(TUNING, name)]
         every = [study, *map(self.studies.get, there)]
-        found = [(one, one.best) for one in every if one.best]
+        candidates = [(one, one.best) for one in every if one.best]
         sign = -1 if study.spec.maximize else 1
         whose, best = min(
-            found, key=lambda pair: sign * (pair[1].result or 0), default=(None, None)
+            candidates, key=lambda pair: sign * (pair[1].result or 0), default=(None, None)
         )
         if not (whose and best):
             return {}
         return {"OverallBestTrainingJob": self._summary(whose, best) | {"TuningJobName": whose.id}}
 
     def _request_of(self, name: str) -> Json:
-        found = self.records.get(TUNING, name)
-        if found is None:
+        request = self.records.get(TUNING, name)
+        if request is None:
             raise ServiceError(
                 "ResourceNotFound", f"Amazon SageMaker can't find a tuning job with name {name}"
             )
-        return found
+        return request
 
     def _study(self, params: Json) -> Study:
         name = params["HyperParameterTuningJobName"]
         self._request_of(name)
         return self.studies.get(name)
 
-    def _standing(self, study: Study) -> Json:
+    def _common_fields(self, study: Study) -> Json:
         """Return what describing and listing have in common."""
         jobs = [self.training.engine.get(trial.job) for trial in study.trials]
         states = Counter(status.status(job) for job in jobs)
         times = [study.created, *(job.ended or job.started or job.created for job in jobs)]
-        found: Json = {
+        fields: Json = {
             "HyperParameterTuningJobName": study.id,
             "HyperParameterTuningJobArn": _arn(study.id),
             "HyperParameterTuningJobStatus": STATUS[study.state],
@@ -229,27 +227,27 @@ class Tuning:
             "ObjectiveStatusCounters": {
                 "Succeeded": sum(trial.result is not None for trial in study.trials),
                 "Pending": sum(not trial.ended for trial in study.trials),
-                "Failed": study.failed,
+                "Failed": study.failed_count,
             },
         }
-        return found | ({"HyperParameterTuningEndTime": study.ended} if study.ended else {})
+        return fields | ({"HyperParameterTuningEndTime": study.ended} if study.ended else {})
 
     def _summary(self, study: Study, trial: TrialJob) -> Json:
         """Return a trial, as HyperParameterTrainingJobSummary has it."""
         job = self.training.describe({"TrainingJobName": trial.job})
         given = ("TrainingJobName", "TrainingJobArn", "TrainingJobStatus", "CreationTime")
         times = ("TrainingStartTime", "TrainingEndTime")
-        found: Json = {field: job[field] for field in given}
-        found |= {field: job[field] for field in times if field in job}
-        found["TunedHyperParameters"] = _texts(trial.values)
-        found["ObjectiveStatus"] = "Failed" if trial.reason else "Pending"
+        summary: Json = {field: job[field] for field in given}
+        summary |= {field: job[field] for field in times if field in job}
+        summary["TunedHyperParameters"] = _texts(trial.values)
+        summary["ObjectiveStatus"] = "Failed" if trial.reason else "Pending"
         if trial.reason:
-            found["FailureReason"] = trial.reason
+            summary["FailureReason"] = trial.reason
         if trial.result is not None:
             goal = self._objective(study.id)
-            found["ObjectiveStatus"] = "Succeeded"
-            found["FinalHyperParameterTuningJobObjectiveMetric"] = goal | {"Value": trial.result}
-        return found
+            summary["ObjectiveStatus"] = "Succeeded"
+            summary["FinalHyperParameterTuningJobObjectiveMetric"] = goal | {"Value": trial.result}
+        return summary
 
     def _objective(self, name: str) -> Json:
         config = self._request_of(name)["HyperParameterTuningJobConfig"]
@@ -276,25 +274,27 @@ class Tuning:
         regex = next(one["Regex"] for one in defined if one["Name"] == metric)
         logs = self.training.engine.logs(job.id).values()
         try:
-            found = [metrics.values(regex, log, metrics.SECONDS) for log in logs]
+            values_by_log = [metrics.values(regex, log, metrics.SECONDS) for log in logs]
         except metrics.TooSlow:  # which the job's end will tell
             return []
-        most = max(found, key=lambda one: len(one), default=[])
+        most = max(values_by_log, key=lambda one: len(one), default=[])
         return [(float(epoch), value) for epoch, value in enumerate(most, 1)]
 
     def judge(self, study: Study, number: int, job: Job) -> float | str:
         """Return the last value of the objective metric in the trial's log, or why it has none."""
-        found = self.training.describe({"TrainingJobName": job.id})
-        if found["TrainingJobStatus"] == "Failed":
-            return str(found["FailureReason"])
+        described = self.training.describe({"TrainingJobName": job.id})
+        if described["TrainingJobStatus"] == "Failed":
+            return str(described["FailureReason"])
         metric = self._objective(study.id)["MetricName"]
-        values = {one["MetricName"]: one["Value"] for one in found.get("FinalMetricDataList", [])}
+        values = {
+            one["MetricName"]: one["Value"] for one in described.get("FinalMetricDataList", [])
+        }
         failures = self.training.engine.failures
         values = failures.rename_metric(study.id, values, metric=metric, another=f"{metric}-2")
         if metric in values:
             return float(values[metric])
         others = f"those that did: {', '.join(values)}" if values else "no metric did"
-        stopped = "was stopped and " if found["TrainingJobStatus"] == "Stopped" else ""
+        stopped = "was stopped and " if described["TrainingJobStatus"] == "Stopped" else ""
         return (
             f"The training job {stopped}did not write the objective metric {metric} to its log, as"
             f" its regular expression has it; {others}."
@@ -379,9 +379,9 @@ def _failure(study: Study) -> str:
     last = next((trial.reason for trial in reversed(study.trials) if trial.reason), "")
     if any(trial.without_metric for trial in study.trials):
         words = (
-            f"No objective metrics found after running {study.failed} training jobs. Please ensure"
-            " that the custom algorithm is emitting the objective metric as defined by the regular"
-            " expression provided."
+            f"No objective metrics found after running {study.failed_count} training jobs. Please"
+            " ensure that the custom algorithm is emitting the objective metric as defined by the"
+            " regular expression provided."
         )
     else:
         words = "All training jobs failed. The last one: "

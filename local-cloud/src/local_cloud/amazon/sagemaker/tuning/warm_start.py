@@ -13,32 +13,31 @@ from local_cloud.amazon.sagemaker.resources.request import invalid
 from local_cloud.amazon.sagemaker.tuning import study_spec
 from local_cloud.engine.studies.search import Parameter, Trial, Value
 from local_cloud.engine.studies.spec import Study, StudySpec
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 SAME = "IdenticalDataAndAlgorithm"
 
 
 def parents(start: Json) -> list[str]:
     """Return the names of the tuning jobs of a WarmStartConfig."""
-    found = [
+    names = [
         one.get("HyperParameterTuningJobName", "")
         for one in start["ParentHyperParameterTuningJobs"]
     ]
-    if len(set(found)) < len(found):
+    if len(set(names)) < len(names):
         raise invalid("ParentHyperParameterTuningJobs names one of them twice")
-    return found
+    return names
 
 
-def add_parents(spec: StudySpec, request: Json, found: Sequence[tuple[Json, Study]]) -> StudySpec:
+def add_parents(spec: StudySpec, request: Json, parents: Sequence[tuple[Json, Study]]) -> StudySpec:
     """Return the spec with the trials of its parents: what was asked of each, and its study."""
     same = request["WarmStartConfig"]["WarmStartType"] == SAME
     if request["HyperParameterTuningJobConfig"]["Strategy"] not in ("Bayesian", "Random"):
         raise invalid("WarmStartConfig is for the strategies Bayesian and Random")
-    for parent, study in found:
+    for parent, study in parents:
         _check(request, parent, study, same=same)
     earlier = tuple(
-        trial for parent, study in found for trial in _trials(spec.parameters, parent, study)
+        trial for parent, study in parents for trial in _trials(spec.parameters, parent, study)
     )
     return replace(spec, earlier=earlier, alike=same)
 

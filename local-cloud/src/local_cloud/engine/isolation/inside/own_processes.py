@@ -42,15 +42,15 @@ def _wait_outside(pid: int, status: int) -> None:
         signal.signal(ignored, signal.SIG_IGN)
     _, own = os.waitpid(pid, 0)
     said = os.read(status, 16)
-    found = int(said) if said else own
-    if os.WIFSIGNALED(found):
-        number = os.WTERMSIG(found)
+    exit_status = int(said) if said else own
+    if os.WIFSIGNALED(exit_status):
+        number = os.WTERMSIG(exit_status)
         kernel.leave_no_core()
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.kill(os.getpid(), number)
-    os._exit(os.waitstatus_to_exitcode(found))
+    os._exit(os.waitstatus_to_exitcode(exit_status))
 
 
 def fork_command(told: int) -> None:

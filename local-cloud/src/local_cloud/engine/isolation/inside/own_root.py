@@ -145,14 +145,14 @@ class Root:
 
     def _show_file(self, path: str, target: str) -> None:
         """Show a file: a copy, which may be changed, unless it is large or closed to this user."""
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode):  # a pipe or a socket leads to a process of the machine
+        facts = os.stat(path)
+        if not stat.S_ISREG(facts.st_mode):  # a pipe or a socket leads to a process of the machine
             return
         try:
-            if self._layout["has_layer"] and found.st_size <= LARGEST_COPY:
+            if self._layout["has_layer"] and facts.st_size <= LARGEST_COPY:
                 with open(path, "rb") as source, open(target, "wb") as copy:
                     copy.write(source.read())
-                os.chmod(target, stat.S_IMODE(found.st_mode))
+                os.chmod(target, stat.S_IMODE(facts.st_mode))
                 return
         except PermissionError:
             pass

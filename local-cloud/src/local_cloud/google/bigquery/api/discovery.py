@@ -30,8 +30,8 @@ def document(methods: Iterable[tuple[str, str, str]], base: str) -> dict[str, An
     resources: dict[str, Any] = {}
     for name, verb, path in methods:
         resource, _, method = name.partition(".")
-        found = resources.setdefault(resource, {"methods": {}})
-        found["methods"][method] = _method(name, verb, path)
+        listed = resources.setdefault(resource, {"methods": {}})
+        listed["methods"][method] = _method(name, verb, path)
     insert = resources["jobs"]["methods"]["insert"]
     path = f"/upload{_PREFIX}{insert['path']}"
     protocols = {kind: {"multipart": True, "path": path} for kind in ("simple", "resumable")}
@@ -69,7 +69,7 @@ def _method(name: str, verb: str, path: str) -> dict[str, Any]:
     for one, kind in PARAMETERS.items():
         parameters[one] = {"type": kind, "location": "query"}
     parameters["stateFilter"] = {"type": "string", "repeated": True, "location": "query"}
-    found = {
+    described = {
         "id": f"bigquery.{name}",
         "httpMethod": verb,
         "path": re.sub(r"\{(\w+)\}", r"{+\1Id}", path.removeprefix(_PREFIX)),
@@ -77,4 +77,4 @@ def _method(name: str, verb: str, path: str) -> dict[str, Any]:
         "parameterOrder": names,
         "response": _NOTHING,
     }
-    return found if verb in ("GET", "DELETE") else found | {"request": _NOTHING}
+    return described if verb in ("GET", "DELETE") else described | {"request": _NOTHING}

@@ -102,27 +102,27 @@ def _check_field(field: Field, depth: int) -> Field:
         raise invalid(f"Invalid value for type: {field.get('type')!r} is not a valid value")
     if mode not in MODES:
         raise invalid(f"Invalid value for mode: {mode!r} is not a valid value")
-    found: Field = {"name": field["name"], "type": kind, "mode": mode}
+    checked: Field = {"name": field["name"], "type": kind, "mode": mode}
     if kind == "RECORD":
-        found["fields"] = check_schema(field.get("fields"), depth + 1)
-        if not found["fields"]:
+        checked["fields"] = check_schema(field.get("fields"), depth + 1)
+        if not checked["fields"]:
             raise invalid(f"Field {field['name']} is type RECORD but has no schema")
     if field.get("defaultValueExpression"):
         raise not_implemented("default values of columns")
     for kept in ("description", "maxLength", "precision", "scale"):
         if kept in field:
-            found[kept] = str(field[kept])
-    return found
+            checked[kept] = str(field[kept])
+    return checked
 
 
 def duckdb_type(field: Field) -> str:
     """Return DuckDB's type of a column with this field."""
     if field["type"] == "RECORD":
         inner = ", ".join(f"{quote(one['name'])} {duckdb_type(one)}" for one in field["fields"])
-        found = f"STRUCT({inner})"
+        kind_text = f"STRUCT({inner})"
     else:
-        found = TO_DUCKDB[field["type"]]
-    return f"{found}[]" if field.get("mode") == "REPEATED" else found
+        kind_text = TO_DUCKDB[field["type"]]
+    return f"{kind_text}[]" if field.get("mode") == "REPEATED" else kind_text
 
 
 def field_of(name: str, kind: Any) -> Field:
@@ -217,11 +217,11 @@ def _interval(text: str) -> str:
     parts = {unit: int(number) for number, unit in _PARTS.findall(text)}
     months = 12 * parts.get("year", 0) + parts.get("month", 0)
     sign = "-" if months < 0 else ""
-    found = _CLOCK.search(text)
+    match = _CLOCK.search(text)
     clock = "0:0:0"
-    if found:
-        fraction = (found[5] or "").rstrip("0")
-        clock = f"{found[1]}{int(found[2])}:{int(found[3])}:{int(found[4])}"
+    if match:
+        fraction = (match[5] or "").rstrip("0")
+        clock = f"{match[1]}{int(match[2])}:{int(match[3])}:{int(match[4])}"
         clock += f".{fraction}" if fraction else ""
     return f"{sign}{abs(months) // 12}-{abs(months) % 12} {parts.get('day', 0)} {clock}"
 

@@ -72,12 +72,12 @@ class Catalog:
 
     def dataset(self, project: str, dataset: str) -> Document:
         """Return the document. Raises Problem if there is none."""
-        found = self.database.documents(
+        documents = self.database.documents(
             f"SELECT document FROM catalog.dataset WHERE {_DATASET}", project, dataset
         )
-        if not found:
+        if not documents:
             raise no_such_dataset(project, dataset)
-        return found[0]
+        return documents[0]
 
     def datasets(self, project: str) -> list[tuple[str, Document]]:
         """Return a project's datasets, by name."""
@@ -89,9 +89,9 @@ class Catalog:
     def put_dataset(self, project: str, dataset: str, document: Document, *, new: bool) -> None:
         """Make it, or write the document of the one that there is. Raises Problem."""
         with self.database.transaction() as cursor:
-            self.make_dataset(cursor, project, dataset, document=document, new=new)
+            self.create_dataset(cursor, project, dataset, document=document, new=new)
 
-    def make_dataset(
+    def create_dataset(
         self,
         cursor: Cursor,
         project: str,
@@ -102,10 +102,10 @@ class Catalog:
     ) -> None:
         """Make a dataset in a transaction of its own."""
         there = f"SELECT 1 FROM catalog.dataset WHERE {_DATASET}"
-        found = cursor.execute(there, [project, dataset]).fetchone()
-        if found and new:
+        existing = cursor.execute(there, [project, dataset]).fetchone()
+        if existing and new:
             raise duplicate("Dataset", f"{project}:{dataset}")
-        if not found and not new:
+        if not existing and not new:
             raise no_such_dataset(project, dataset)
         cursor.execute(f"DELETE FROM catalog.dataset WHERE {_DATASET}", [project, dataset])
         cursor.execute(
@@ -123,21 +123,21 @@ class Catalog:
 
     def find(self, name: Name) -> Document | None:
         """Return the document of a table, view or model; None if there is none."""
-        found = self.database.documents(
+        documents = self.database.documents(
             f"SELECT document FROM catalog.item WHERE {_ITEM}",
             name.project,
             name.dataset,
             name.table,
         )
-        return found[0] if found else None
+        return documents[0] if documents else None
 
     def get(self, name: Name) -> Document:
         """Return the document. Raises Problem if there is none, or no dataset."""
-        found = self.find(name)
-        if found is None:
+        item = self.find(name)
+        if item is None:
             self.dataset(name.project, name.dataset)
             raise no_such_table(name.project, name.dataset, name.table)
-        return found
+        return item
 
     def items(self, project: str, dataset: str) -> list[tuple[Name, Document]]:
         """Return the items of a dataset, by name."""

@@ -17,13 +17,13 @@ def field(column: Any) -> Field:
     kind = column.args.get("kind")
     if kind is None:
         raise invalid_query(f"column {column.name} has no type")
-    found = field_of_type(column.name, kind)
+    column_field = field_of_type(column.name, kind)
     for one in constraints:
         if isinstance(one, exp.NotNullColumnConstraint):
-            found["mode"] = "REQUIRED"
+            column_field["mode"] = "REQUIRED"
         elif not isinstance(one, exp.Properties):
             raise not_implemented(f"{type(one).__name__} of column {column.name}")
-    return found
+    return column_field
 
 
 def field_of_type(name: str, kind: Any) -> Field:
@@ -41,23 +41,23 @@ def field_of_type(name: str, kind: Any) -> Field:
 
 def options(tree: Any) -> Document:
     """OPTIONS, PARTITION BY and CLUSTER BY, kept as the resource has them."""
-    found: Document = {}
+    options_read: Document = {}
     properties = tree.args.get("properties")
     for one in properties.expressions if properties else []:
         match one:
             case exp.PartitionedByProperty():
-                found |= _partitioning(one.this)
+                options_read |= _partitioning(one.this)
             case exp.Cluster() | exp.ClusterProperty():
-                found["clustering"] = {"fields": [column.name for column in one.expressions]}
+                options_read["clustering"] = {"fields": [column.name for column in one.expressions]}
             case exp.TemporaryProperty():
-                found["temporary"] = True
+                options_read["temporary"] = True
             case exp.LikeProperty():
                 raise not_implemented("CREATE TABLE … LIKE")
             case exp.Property():
-                _option(found, one.name, one.args["value"])
+                _option(options_read, one.name, one.args["value"])
             case _:
                 raise not_implemented(f"{type(one).__name__} of a table")
-    return found
+    return options_read
 
 
 _TRUNCATED = (exp.DateTrunc, exp.TimestampTrunc, exp.DatetimeTrunc)
@@ -81,11 +81,11 @@ def _partitioning(by: Any) -> Document:
     return {"timePartitioning": {"type": unit, "field": column.name}}
 
 
-def check_columns(found: Document, fields: list[Field]) -> None:
+def check_columns(options: Document, fields: list[Field]) -> None:
     """Raise Problem if PARTITION BY or CLUSTER BY names a column that the table has not."""
     kinds = {one["name"].lower(): one["type"] for one in fields}
-    partitioned = found.get("timePartitioning", {}).get("field")
-    clustered = found.get("clustering", {}).get("fields", [])
+    partitioned = options.get("timePartitioning", {}).get("field")
+    clustered = options.get("clustering", {}).get("fields", [])
     for name in [*([partitioned] if partitioned else []), *clustered]:
         if name.lower() not in kinds:
             raise invalid_query(f"Unrecognized name: {name}")
@@ -96,14 +96,14 @@ def check_columns(found: Document, fields: list[Field]) -> None:
         )
 
 
-def _option(found: Document, name: str, value: Any) -> None:
+def _option(options: Document, name: str, value: Any) -> None:
     match name.lower():
         case "description":
-            found["description"] = value.name
+            options["description"] = value.name
         case "friendly_name":
-            found["friendlyName"] = value.name
+            options["friendlyName"] = value.name
         case "labels":
             pairs = [one.expressions for one in value.expressions]
-            found["labels"] = {key.name: said.name for key, said in pairs}
+            options["labels"] = {key.name: said.name for key, said in pairs}
         case other:
             raise not_implemented(f"option {other} of a table")

@@ -29,7 +29,7 @@ def reference_of(project: str, given: Document) -> Name:
 
 def target_of(project: str, given: Document) -> Name:
     """Return the name of a table that a job writes: results are read with it, and not written."""
-    found = reference_of(project, given)
-    if found.dataset.startswith("_"):
-        raise no_such_dataset(found.project, found.dataset)
-    return found
+    target = reference_of(project, given)
+    if target.dataset.startswith("_"):
+        raise no_such_dataset(target.project, target.dataset)
+    return target

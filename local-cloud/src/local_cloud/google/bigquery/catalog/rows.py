@@ -68,6 +68,6 @@ def token(text: str | None) -> int:
     """Return the row that a page's token stands for."""
     if text in (None, ""):
         return 0
-    if (found := whole(str(text))) is None:
+    if (row := whole(str(text))) is None:
         raise invalid(f"Invalid value for pageToken: {str(text)[:80]!r}")
-    return found
+    return row

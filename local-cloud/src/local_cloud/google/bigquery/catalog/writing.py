@@ -65,13 +65,13 @@ class Writer:
                 self._make_hidden(cursor, target.project)
             else:
                 self.catalog.dataset(target.project, target.dataset)
-            found = self.catalog.find(target)
-            if found is None and create == "CREATE_NEVER":
+            existing = self.catalog.find(target)
+            if existing is None and create == "CREATE_NEVER":
                 self.catalog.get(target)
-            if found is not None and found["type"] != "TABLE":
-                raise invalid(f"{target} is a {found['type']}, which cannot be written")
+            if existing is not None and existing["type"] != "TABLE":
+                raise invalid(f"{target} is a {existing['type']}, which cannot be written")
             self._place(
-                cursor, target, None if afresh else found, write=write, fields=fields, more=more
+                cursor, target, None if afresh else existing, write=write, fields=fields, more=more
             )
         with suppress(ProcessEnded):  # the table is gone then
             cursor.execute("DROP TABLE IF EXISTS temp.main.new_rows")
@@ -81,21 +81,21 @@ class Writer:
         there = [name for name, _ in self.catalog.datasets(project)]
         if HIDDEN not in there:
             document = {"location": "US", "creationTime": now(), "lastModifiedTime": now()}
-            self.catalog.make_dataset(cursor, project, HIDDEN, document=document, new=True)
+            self.catalog.create_dataset(cursor, project, HIDDEN, document=document, new=True)
 
     def _place(
         self,
         cursor: Cursor,
         target: Name,
-        found: dict[str, Any] | None,
+        existing: dict[str, Any] | None,
         *,
         write: str,
         fields: list[Field],
         more: dict[str, Any],
     ) -> None:
-        if write == "WRITE_EMPTY" and found and self._holds_rows(cursor, target):
+        if write == "WRITE_EMPTY" and existing and self._holds_rows(cursor, target):
             raise Problem(409, "duplicate", f"Already Exists: Table {target}")
-        kept = found if found and found["schema"]["fields"] else None
+        kept = existing if existing and existing["schema"]["fields"] else None
         if write == "WRITE_APPEND" and kept:
             append(cursor, target, own=kept["schema"]["fields"], given=fields)
             self.catalog.touch(cursor, target)
@@ -106,8 +106,8 @@ class Writer:
             self.catalog.touch(cursor, target)
             return
         document = table_document(fields, {})
-        if found:
-            document = found | {"schema": {"fields": fields}, "lastModifiedTime": now()}
+        if existing:
+            document = existing | {"schema": {"fields": fields}, "lastModifiedTime": now()}
         self.catalog.create(cursor, target, fields, more=document | more)
         cursor.execute(f"INSERT INTO {target.sql_name} SELECT * FROM temp.main.new_rows")
 
@@ -150,8 +150,12 @@ def append(cursor: Cursor, target: Name, *, own: list[Field], given: list[Field]
 
 
 WIDENED = {
-    *(("INTEGER", "FLOAT"), ("INTEGER", "NUMERIC"), ("INTEGER", "BIGNUMERIC")),
-    *(("NUMERIC", "FLOAT"), ("NUMERIC", "BIGNUMERIC"), ("STRING", "JSON")),
+    ("INTEGER", "FLOAT"),
+    ("INTEGER", "NUMERIC"),
+    ("INTEGER", "BIGNUMERIC"),
+    ("NUMERIC", "FLOAT"),
+    ("NUMERIC", "BIGNUMERIC"),
+    ("STRING", "JSON"),
 }
 
 

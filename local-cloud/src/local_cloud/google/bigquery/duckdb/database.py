@@ -23,12 +23,12 @@ AGAIN = (0.0, 0.2, 1.0)  # seconds before a statement of our own that only reads
 
 def encode(name: str) -> str:
     """Return a name of BigQuery's, in which case counts, as one of DuckDB's, where it does not."""
-    return re.sub(r"[A-Z^]", lambda found: "^" + found[0].lower(), name)
+    return re.sub(r"[A-Z^]", lambda match: "^" + match[0].lower(), name)
 
 
 def decode(name: str) -> str:
     """Return what encode() has made a name of DuckDB's from."""
-    return re.sub(r"\^(.)", lambda found: found[1].upper(), name)
+    return re.sub(r"\^(.)", lambda match: match[1].upper(), name)
 
 
 class Database:
@@ -51,7 +51,7 @@ class Database:
     @contextlib.contextmanager
     def cursor(self) -> Iterator[Cursor]:
         """Yield a connection of one's own to the file."""
-        cursor = self._running().cursor()
+        cursor = self._open_process().cursor()
         try:
             yield cursor
         finally:
@@ -91,14 +91,14 @@ class Database:
         return self._rows(statement, values)
 
     def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        process = self._running()
+        process = self._open_process()
         try:
             cursor = process.idle.pop()
         except IndexError:
             cursor = process.cursor()
-        found = cursor.execute(statement, values).fetchall()
+        rows = cursor.execute(statement, values).fetchall()
         process.idle.append(cursor)  # as good as new: it has no transaction and no table
-        return found
+        return rows
 
     def documents(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """Return the documents, one per row, that one of our own statements selects."""
@@ -116,7 +116,7 @@ class Database:
                 self._process.close()
                 self._process = None
 
-    def _running(self) -> QueryProcess:
+    def _open_process(self) -> QueryProcess:
         with self._opening:
             if self._process is None or not self._process.runs:
                 self.folder.mkdir(parents=True, exist_ok=True)

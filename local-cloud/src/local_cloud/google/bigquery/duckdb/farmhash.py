@@ -18,14 +18,14 @@ def fingerprint(content: bytes) -> int:
     """Return the fingerprint as an INT64."""
     size = len(content)
     if size <= 16:
-        found = _up_to_16(content, size)
+        hashed = _up_to_16(content, size)
     elif size <= 32:
-        found = _up_to_32(content, size)
+        hashed = _up_to_32(content, size)
     elif size <= _BLOCK:
-        found = _up_to_64(content, size)
+        hashed = _up_to_64(content, size)
     else:
-        found = _more(content, size)
-    return found - (1 << 64) if found >> 63 else found
+        hashed = _more(content, size)
+    return hashed - (1 << 64) if hashed >> 63 else hashed
 
 
 def _word(content: bytes, at: int) -> int:

@@ -34,8 +34,10 @@ _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(\S+)")
 
 # DuckDB's errors that say nothing about the statement.
 _NOT_THE_STATEMENT = (
-    *(duckdb.InterruptException, duckdb.OutOfMemoryException),
-    *(duckdb.IOException, duckdb.FatalException),
+    duckdb.InterruptException,
+    duckdb.OutOfMemoryException,
+    duckdb.IOException,
+    duckdb.FatalException,
 )
 # What DuckDB says where the disk takes nothing more, and where the file is not what it was.
 _DISK = ("No space left", "Permission denied", "Read-only file system", "Disk quota exceeded")
@@ -109,8 +111,8 @@ def problem_of(error: Any) -> Problem:
         ),
         (_NOT_NULL, "Required field {} cannot be null"),
     ):
-        if found := pattern.search(text):
-            said = words.format(found[1])
+        if match := pattern.search(text):
+            said = words.format(match[1])
             if pattern is _UNKNOWN_FUNCTION:
                 return Problem(501, "notImplemented", said)
             return invalid_query(said)

@@ -73,13 +73,13 @@ class QueryProcess:
         with theirs:
             self._process = subprocess.Popen(
                 [
-                    *(
-                        sys.executable,
-                        "-P",
-                        "-m",
-                        "local_cloud.google.bigquery.duckdb.query_process",
-                    ),
-                    *(str(folder), str(memory), str(descriptor)),
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "local_cloud.google.bigquery.duckdb.query_process",
+                    str(folder),
+                    str(memory),
+                    str(descriptor),
                 ],
                 pass_fds=[descriptor],
                 stdin=subprocess.DEVNULL,
@@ -200,20 +200,20 @@ class Cursor:
         """Return the next rows, as many as this or fewer; [] if there are no more."""
         if not self._rows and self._more:
             self._add(self.run(Session.fetch))
-        found, self._rows = self._rows[:most], self._rows[most:]
-        return found
+        rows, self._rows = self._rows[:most], self._rows[most:]
+        return rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the next row; None if there is no more."""
-        found = self.fetchmany(1)
-        return found[0] if found else None
+        rows = self.fetchmany(1)
+        return rows[0] if rows else None
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all rows that are left."""
-        found: list[tuple[Any, ...]] = []
+        everything: list[tuple[Any, ...]] = []
         while rows := self.fetchmany(sys.maxsize):
-            found += rows
-        return found
+            everything += rows
+        return everything
 
     def interrupt(self) -> None:
         """Have what it runs end soon, if it runs anything."""
@@ -259,5 +259,5 @@ def memory() -> int:
 
 
 def _environment() -> dict[str, str]:
-    found = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return found | ALLOCATORS | {"PYTHONPATH": str(Path(local_cloud.__file__).parents[1])}
+    variables = {name: os.environ[name] for name in KEPT if name in os.environ}
+    return variables | ALLOCATORS | {"PYTHONPATH": str(Path(local_cloud.__file__).parents[1])}

@@ -91,8 +91,8 @@ def _answer(session: Session, message: bytes) -> tuple[bytes, bool]:
     except MemoryError:
         return _error("OutOfMemoryException", "Out of Memory Error: Allocation failure"), False
     except Problem as problem:
-        found = (problem.code, problem.reason, str(problem), problem.location)
-        return pickle.dumps(("problem", found)), False
+        error = (problem.code, problem.reason, str(problem), problem.location)
+        return pickle.dumps(("problem", error)), False
     except OSError as problem:
         return pickle.dumps(("disk", str(problem))), False
     except Exception as problem:  # noqa: BLE001 - the server says it, as a mistake of ours

@@ -55,16 +55,16 @@ class Runner:
     def dry(self, cursor: Cursor, request: Request) -> dict[str, Any]:
         """Return the statistics of a query that is only checked, with the schema of its result."""
         tree, resolver = self._prepare(cursor, request, dry=True)
-        found: dict[str, Any] = {"statementType": statement_type(tree)}
+        statistics: dict[str, Any] = {"statementType": statement_type(tree)}
         try:
             if isinstance(tree, QUERIES):
                 sql = self._translate(tree, resolver)
-                found["schema"] = {"fields": fields_of(cursor, sql)}
+                statistics["schema"] = {"fields": fields_of(cursor, sql)}
             elif isinstance(tree, CHANGES):
                 cursor.execute("EXPLAIN " + self._find_changed(tree, resolver)[1])
         except duckdb.Error as problem:
             raise problem_of(problem) from None
-        return found | sizes.estimate_processed(cursor, tree, resolver.reads)
+        return statistics | sizes.estimate_processed(cursor, tree, resolver.reads)
 
     def _prepare(
         self, cursor: Cursor, request: Request, *, dry: bool = False
@@ -87,8 +87,8 @@ class Runner:
     ) -> Outcome:
         asked = tree.copy()
         sql = self._translate(tree, resolver)
-        found = sizes.estimate_processed(cursor, asked, resolver.reads)
-        _require_billed(found, request)
+        estimate = sizes.estimate_processed(cursor, asked, resolver.reads)
+        _require_billed(estimate, request)
         target = request.destination or result
         self.writer.fill(
             cursor,
@@ -101,7 +101,7 @@ class Runner:
             "statementType": "SELECT",
             "referencedTables": [name.reference() for name in resolver.reads],
         }
-        return Outcome(statistics | found, target)
+        return Outcome(statistics | estimate, target)
 
     def _change(self, cursor: Cursor, tree: Any, resolver: Resolver) -> Outcome:
         asked = tree.copy()
@@ -147,9 +147,9 @@ class Runner:
         return target, to_duckdb(tree, [*resolver.reads.values(), document], resolver.check)
 
 
-def _require_billed(found: dict[str, Any], request: Request) -> None:
+def _require_billed(estimate: dict[str, Any], request: Request) -> None:
     """Refuse, before it runs, a query that would be billed for more than maximumBytesBilled."""
-    billed = int(found["totalBytesBilled"])
+    billed = int(estimate["totalBytesBilled"])
     if request.most_billed is not None and billed > request.most_billed:
         raise Problem(
             400,

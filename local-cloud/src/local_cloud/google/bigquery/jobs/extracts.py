@@ -66,10 +66,10 @@ class Extracts:
         cursor.run(write_file, sql, file, said)
 
     def _fields(self, source: Name, use: str) -> list[Field]:
-        found = self._catalog.get(source)
-        if found["type"] != "TABLE":
-            raise invalid(f"{source} is a {found['type']}: only a table can be {use}")
-        fields: list[Field] = found["schema"]["fields"]
+        item = self._catalog.get(source)
+        if item["type"] != "TABLE":
+            raise invalid(f"{source} is a {item['type']}: only a table can be {use}")
+        fields: list[Field] = item["schema"]["fields"]
         return fields
 
     @contextlib.contextmanager

@@ -54,7 +54,7 @@ class Jobs:
         self._looked = -3600.0  # for results to remove
         self._end_unfinished()
 
-    def new(
+    def create(
         self,
         project: str,
         configuration: Document,
@@ -80,11 +80,11 @@ class Jobs:
     def get(self, project: str, job: str) -> Document:
         """Return the document. Raises Problem if there is none."""
         name = f"{project}/{job}"
-        found = self._unrecorded.get(name) or self._records.get(KIND, name)
-        if found is None:
+        document = self._unrecorded.get(name) or self._records.get(KIND, name)
+        if document is None:
             message = f"Not found: Job {project}:{job}"
             raise Problem(404, "notFound", message)
-        return found
+        return document
 
     def list(self, project: str, states: Container[str] = ()) -> list[str]:
         """Return the names of the records of a project's jobs, the newest first.
@@ -98,14 +98,14 @@ class Jobs:
             return -int(known["statistics"]["creationTime"]), known["status"]["state"], name
 
         recorded = readable.each(KIND, self._records.list(KIND, f"{project}/"), facts)
-        found = [(when, name) for when, state, name in recorded if not states or state in states]
-        return [name for _, name in sorted(found, key=lambda each: each[0])]
+        chosen = [(when, name) for when, state, name in recorded if not states or state in states]
+        return [name for _, name in sorted(chosen, key=lambda each: each[0])]
 
-    def listed(self, name: str) -> Document | None:
+    def get_listed(self, name: str) -> Document | None:
         """Return a job by the name that list() gave; None if it has been deleted."""
         return self._unrecorded.get(name) or self._records.get(KIND, name)
 
-    def running(self, project: str, job: str) -> Future[None] | None:
+    def find_running(self, project: str, job: str) -> Future[None] | None:
         """Return a future that ends when the job does; None if it has."""
         with self._lock:
             return self._running.get(f"{project}/{job}")
@@ -242,7 +242,7 @@ class Jobs:
     def _end_unfinished(self) -> None:
         stopped = Problem(503, "stopped", "the local cloud was stopped while the job ran")
         for name, document in list(self._records.list(KIND)):
-            with self._records.understood(KIND, name):
+            with self._records.name_record_in_errors(KIND, name):
                 unfinished = document["status"]["state"] != "DONE"
             if unfinished:
                 status = {"errorResult": stopped.entry(), "errors": [stopped.entry()]}

@@ -10,10 +10,26 @@ from typing import Any
 from local_cloud.google.bigquery.api.errors import invalid, not_implemented
 
 HONOURED = {
-    *("sourceUris", "destinationTable", "schema", "autodetect", "sourceFormat", "encoding"),
-    *("writeDisposition", "createDisposition", "skipLeadingRows", "fieldDelimiter", "quote"),
-    *("nullMarker", "nullMarkers", "allowJaggedRows", "ignoreUnknownValues", "maxBadRecords"),
-    *("timePartitioning", "rangePartitioning", "clustering", "destinationTableProperties"),
+    "sourceUris",
+    "destinationTable",
+    "schema",
+    "autodetect",
+    "sourceFormat",
+    "encoding",
+    "writeDisposition",
+    "createDisposition",
+    "skipLeadingRows",
+    "fieldDelimiter",
+    "quote",
+    "nullMarker",
+    "nullMarkers",
+    "allowJaggedRows",
+    "ignoreUnknownValues",
+    "maxBadRecords",
+    "timePartitioning",
+    "rangePartitioning",
+    "clustering",
+    "destinationTableProperties",
 }
 # What is so here in any case: quoted newlines are read, control characters stay, and lists of
 # Parquet are lists.

@@ -50,12 +50,12 @@ class Loads:
         target = target_of(project, inner(settings, "destinationTable"))
         fields = check_schema(inner(settings, "schema").get("fields") or [])
         write = str(settings.get("writeDisposition") or "WRITE_APPEND")
-        found = self._catalog.find(target)
-        if not fields and write == "WRITE_APPEND" and found and not settings.get("autodetect"):
-            fields = found["schema"]["fields"]
+        existing = self._catalog.find(target)
+        if not fields and write == "WRITE_APPEND" and existing and not settings.get("autodetect"):
+            fields = existing["schema"]["fields"]
         self._objects.space.take(sum(file.stat().st_size for file in files))
         more = {key: settings[key] for key in MORE if settings.get(key)}
-        if found is None:  # they are of a new table only
+        if existing is None:  # they are of a new table only
             more |= inner(settings, "destinationTableProperties")
         fields = cursor.run(read_files, settings, files, fields)
         create = str(settings.get("createDisposition") or "CREATE_IF_NEEDED")

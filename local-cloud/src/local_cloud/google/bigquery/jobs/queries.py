@@ -63,15 +63,15 @@ class Queries:
                 return self._dry(project, configuration, request)
         handler = media or self._handlers[kind]
         reference = inner(body, "jobReference")
-        return self._jobs.new(project, configuration, reference, user=USER, handler=handler)
+        return self._jobs.create(project, configuration, reference, user=USER, handler=handler)
 
     def _dry(self, project: str, configuration: Document, request: Request) -> Document:
         with self._database.cursor() as cursor:
-            found = self._runner.dry(cursor, request)
+            statistics = self._runner.dry(cursor, request)
         document = job_document(project, "", configuration, user=USER)
         document["status"] = {"state": "DONE"}
-        document["statistics"]["query"] = found
-        document["statistics"]["totalBytesProcessed"] = found["totalBytesProcessed"]
+        document["statistics"]["query"] = statistics
+        document["statistics"]["totalBytesProcessed"] = statistics["totalBytesProcessed"]
         del document["jobReference"]["jobId"]
         return document
 
@@ -89,14 +89,14 @@ class Queries:
         """GET …/jobs"""
         wanted = {one.upper() for one in call.request.query_params.getlist("stateFilter")}
         names = self._jobs.list(call.path("project"), wanted)
-        chosen, more = page_of(names, call, look_up=self._jobs.listed)
+        chosen, more = page_of(names, call, look_up=self._jobs.get_listed)
         jobs = [one | {"state": one["status"]["state"]} for one in chosen]
         return {"kind": "bigquery#jobList", "jobs": jobs} | more
 
     def cancel(self, call: Call) -> Document:
         """POST …/jobs/{job}/cancel"""
-        found = self._jobs.cancel(call.path("project"), call.path("job"))
-        return {"kind": "bigquery#jobCancelResponse", "job": found}
+        cancelled = self._jobs.cancel(call.path("project"), call.path("job"))
+        return {"kind": "bigquery#jobCancelResponse", "job": cancelled}
 
     def delete(self, call: Call) -> None:
         """DELETE …/jobs/{job}/delete"""
@@ -129,8 +129,12 @@ class Queries:
             self.start, project, {"configuration": configuration}, None
         )
         if body.get("dryRun"):
-            found = document["statistics"]["query"]
-            kept = {key: found[key] for key in ("schema", "totalBytesProcessed") if key in found}
+            statistics = document["statistics"]["query"]
+            kept = {
+                key: statistics[key]
+                for key in ("schema", "totalBytesProcessed")
+                if key in statistics
+            }
             reference = document["jobReference"]
             return {"jobComplete": True, "jobReference": reference, "totalRows": "0"} | kept
         job = document["jobReference"]["jobId"]
@@ -144,10 +148,10 @@ class Queries:
 
     async def _wait(self, project: str, job: str, milliseconds: int | None) -> None:
         """Wait for a job to end, but not longer than this."""
-        found: Future[None] | None = self._jobs.running(project, job)
-        if found is not None:
+        future: Future[None] | None = self._jobs.find_running(project, job)
+        if future is not None:
             patience = PATIENCE if milliseconds is None else int(milliseconds)
-            await asyncio.wait([asyncio.wrap_future(found)], timeout=min(patience, 60_000) / 1000)
+            await asyncio.wait([asyncio.wrap_future(future)], timeout=min(patience, 60_000) / 1000)
 
     def _results(
         self, project: str, job: str, *, most: int | None, start: int, micros: bool
@@ -172,15 +176,18 @@ class Queries:
     def _finish(
         self, document: Document, most: int | None, *, start: int, micros: bool
     ) -> Document:
-        found = document["statistics"]["query"]
-        answer: Document = {"totalBytesProcessed": found["totalBytesProcessed"], "cacheHit": False}
+        statistics = document["statistics"]["query"]
+        answer: Document = {
+            "totalBytesProcessed": statistics["totalBytesProcessed"],
+            "cacheHit": False,
+        }
         for key in ("numDmlAffectedRows", "dmlStats"):
-            if key in found:
-                answer[key] = found[key]
+            if key in statistics:
+                answer[key] = statistics[key]
         times = document["statistics"]
         answer |= {key: times[key] for key in ("creationTime", "startTime", "endTime")}
         reference = document["configuration"]["query"].get("destinationTable")
-        if found["statementType"] != "SELECT" or not reference:
+        if statistics["statementType"] != "SELECT" or not reference:
             return answer | {"totalRows": answer.get("numDmlAffectedRows", "0")}
         name = Name(reference["projectId"], reference["datasetId"], reference["tableId"])
         schema = self._catalog.get(name)["schema"]
@@ -191,9 +198,18 @@ class Queries:
 
 
 OF_QUERY = (
-    *("query", "defaultDataset", "queryParameters", "parameterMode", "useLegacySql"),
-    *("destinationTable", "writeDisposition", "createDisposition", "maximumBytesBilled"),
-    *("useQueryCache", "destinationEncryptionConfiguration", "connectionProperties"),
+    "query",
+    "defaultDataset",
+    "queryParameters",
+    "parameterMode",
+    "useLegacySql",
+    "destinationTable",
+    "writeDisposition",
+    "createDisposition",
+    "maximumBytesBilled",
+    "useQueryCache",
+    "destinationEncryptionConfiguration",
+    "connectionProperties",
 )
 UNKNOWN = ("tableDefinitions", "userDefinedFunctionResources", "timePartitioning", "clustering")
 
@@ -205,9 +221,9 @@ def _bytes(value: object) -> int | None:
     """maximumBytesBilled: a whole number in text; 0 or nothing is no limit."""
     if value in (None, ""):
         return None
-    if (found := whole(str(value))) is None:
+    if (limit := whole(str(value))) is None:
         raise invalid(f"Invalid value for maximumBytesBilled: {value!r}")
-    return found or None
+    return limit or None
 
 
 def request_of(project: str, query: Document) -> Request:

@@ -115,8 +115,10 @@ class Source:
         kept = list(self.values)
         start = max(1, skip)
         below = self._call("read_csv", said | {"skip": start, "header": False})
-        found = self._reader.execute(f"SELECT * FROM {below} LIMIT 0", self.values).description
-        kinds = [field_of("x", one[1])["type"] for one in found]
+        description = self._reader.execute(
+            f"SELECT * FROM {below} LIMIT 0", self.values
+        ).description
+        kinds = [field_of("x", one[1])["type"] for one in description]
         is_told = "skipLeadingRows" in self._settings and skip == 0
         # "y" and "t" are truth values, but above numbers or texts they are names.
         names = [
@@ -167,8 +169,8 @@ class Source:
         if fields:
             rows = f"read_ndjson_objects(?, compression = '{said['compression']}')"
             keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {rows}"
-            found = self._reader.execute(keys, self.values).fetchall()
-            names = [str(key) for (key,) in found]
+            keys_read = self._reader.execute(keys, self.values).fetchall()
+            names = [str(key) for (key,) in keys_read]
             self._no_other(names, fields)
             there = {name.lower(): name for name in names}  # a field's name in whatever case
             keys_of = [there.get(one["name"].lower()) or str(one["name"]) for one in fields]
@@ -188,20 +190,22 @@ class Source:
         detected: bool = False,
         names: list[str] | None = None,
     ) -> None:
-        found = self._reader.execute(f"SELECT * FROM {table} LIMIT 0", self.values).description
-        there = {one[0].lower(): one for one in found}
+        description = self._reader.execute(
+            f"SELECT * FROM {table} LIMIT 0", self.values
+        ).description
+        there = {one[0].lower(): one for one in description}
         if not fields:
-            made = self._name_columns(found) if detected else [one[0] for one in found]
+            made = self._name_columns(description) if detected else [one[0] for one in description]
             names = _names(names or made)
-            own = [field_of(new, one[1]) for new, one in zip(names, found, strict=True)]
+            own = [field_of(new, one[1]) for new, one in zip(names, description, strict=True)]
             for one in own:
                 if detected and one["type"] == "DATETIME":
                     one["type"] = "TIMESTAMP"
-            pairs = zip(found, own, strict=True)
+            pairs = zip(description, own, strict=True)
             columns = [f"{quote(old[0])} AS {quote(new['name'])}" for old, new in pairs]
             self.sql, self.fields = f"SELECT {', '.join(columns)} FROM {table}", own
             return
-        self._no_other([one[0] for one in found], fields)
+        self._no_other([one[0] for one in description], fields)
         chosen = []
         for one in fields:
             if one["name"].lower() in there:
@@ -212,19 +216,19 @@ class Source:
                 chosen.append(f"CAST(NULL AS {duckdb_type(one)}) AS {quote(one['name'])}")
         self.sql, self.fields = f"SELECT {', '.join(chosen)} FROM {table}", fields
 
-    def _name_columns(self, found: list[Any]) -> list[str]:
+    def _name_columns(self, description: list[Any]) -> list[str]:
         """Return the names of detected columns; without a header, those that BigQuery makes."""
-        names = [str(one[0]) for one in found]
+        names = [str(one[0]) for one in description]
         if self._header is None:
             return names
-        if len(self._header) != len(found):
+        if len(self._header) != len(description):
             raise invalid(
                 "Error while reading data, error message: the first row has"
-                f" {len(self._header)} columns, and others have {len(found)}"
+                f" {len(self._header)} columns, and others have {len(description)}"
             )
         if names != [f"column{place}" for place in range(len(names))] or names == self._header:
             return names
-        types = [field_of("x", one[1])["type"] for one in found]
+        types = [field_of("x", one[1])["type"] for one in description]
         return [
             f"{GENERATED.get(kind, kind.lower())}_field_{place}" for place, kind in enumerate(types)
         ]
@@ -251,20 +255,20 @@ def _whole(settings: dict[str, Any], name: str) -> int:
 
 def _is_good(column: str, field: Field) -> str:
     """Return the condition that a column of text fits the field's type."""
-    found = quote(column)
+    quoted = quote(column)
     match field["type"]:
         case "STRING" | "JSON":
             fits = "true"
         case "INTEGER":
-            whole = f"regexp_full_match({found}, '\\s*[-+]?\\d+\\s*')"
-            fits = f"{whole} AND TRY_CAST({found} AS BIGINT) IS NOT NULL"
+            whole = f"regexp_full_match({quoted}, '\\s*[-+]?\\d+\\s*')"
+            fits = f"{whole} AND TRY_CAST({quoted} AS BIGINT) IS NOT NULL"
         case "BYTES":
-            fits = f"TRY(from_base64({found})) IS NOT NULL"
+            fits = f"TRY(from_base64({quoted})) IS NOT NULL"
         case _:
-            fits = f"TRY_CAST({found} AS {duckdb_type(field)}) IS NOT NULL"
+            fits = f"TRY_CAST({quoted} AS {duckdb_type(field)}) IS NOT NULL"
     if field["mode"] == "REQUIRED":
-        return f"({found} IS NOT NULL AND {fits})"
-    return f"({found} IS NULL OR {fits})"
+        return f"({quoted} IS NOT NULL AND {fits})"
+    return f"({quoted} IS NULL OR {fits})"
 
 
 def _starts(file: Path) -> bytes:
@@ -277,16 +281,16 @@ def _parse(column: str, field: Field, whole: str = r"\s*[-+]?\d+\s*") -> str:
 
     whole: how an INTEGER looks, which is not rounded.
     """
-    found = quote(column)
+    expression = quote(column)
     if field["type"] == "INTEGER" and field["mode"] != "REPEATED":
-        said = f"error('Could not parse ''' || {found} || ''' as INT64')"
-        fits = f"{found} IS NULL OR regexp_full_match({found}, '{whole}')"
-        found = f"CAST(CASE WHEN {fits} THEN {found} ELSE {said} END AS BIGINT)"
+        said = f"error('Could not parse ''' || {expression} || ''' as INT64')"
+        fits = f"{expression} IS NULL OR regexp_full_match({expression}, '{whole}')"
+        expression = f"CAST(CASE WHEN {fits} THEN {expression} ELSE {said} END AS BIGINT)"
     elif field["type"] == "BYTES" and field["mode"] != "REPEATED":
-        found = f"from_base64({found})"
+        expression = f"from_base64({expression})"
     elif field["type"] not in KEPT_TEXT:
-        found = f"CAST({found} AS {duckdb_type(field)})"
-    return f"{found} AS {quote(field['name'])}"
+        expression = f"CAST({expression} AS {duckdb_type(field)})"
+    return f"{expression} AS {quote(field['name'])}"
 
 
 def _json_type(field: Field) -> str:
@@ -295,10 +299,10 @@ def _json_type(field: Field) -> str:
     return duckdb_type(field)
 
 
-def _names(found: list[str]) -> list[str]:
+def _names(words: list[str]) -> list[str]:
     """Return names that BigQuery can have, each one once."""
     names: list[str] = []
-    for one in found:
+    for one in words:
         name = re.sub(r"\W", "_", one) or "_"
         name = f"_{name}" if name[0].isdigit() else name
         while name.lower() in {known.lower() for known in names}:

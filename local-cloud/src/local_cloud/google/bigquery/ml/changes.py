@@ -106,10 +106,10 @@ class ModelChanges:
         uri = given.pop("uri", None)
         if given:
             raise not_implemented(f"option {min(given)} of EXPORT MODEL")
-        found = _URI.fullmatch(uri) if isinstance(uri, str) else None
-        if found is None:
+        match = _URI.fullmatch(uri) if isinstance(uri, str) else None
+        if match is None:
             raise invalid_query("EXPORT MODEL needs OPTIONS(URI='gs://BUCKET/FOLDER').")
-        bucket, folder = found[1], found[2].strip("/")
+        bucket, folder = match[1], match[2].strip("/")
         document = statements.get(self.catalog, name)
         self.objects.bucket(bucket)
         for file in FILES:

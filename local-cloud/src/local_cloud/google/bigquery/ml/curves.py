@@ -22,9 +22,9 @@ def confusion_matrix(asked: Call) -> pa.Table:
 
     model = asked.model
     model.require("CONFUSION_MATRIX", CLASSIFIERS)
-    y, found = classify(asked)
+    y, scores = classify(asked)
     count = len(model.classes)
-    pairs = y * count + metrics.predict(found, threshold(asked))
+    pairs = y * count + metrics.predict(scores, threshold(asked))
     matrix = np.bincount(pairs, minlength=count * count).reshape(count, count)
     columns: dict[str, Any] = {"expected_label": model.class_values(np.arange(count))}
     for number, value in enumerate(model.classes):
@@ -52,8 +52,8 @@ def roc_curve(asked: Call) -> pa.Table:
     model.require("ROC_CURVE", CLASSIFIERS)
     if len(model.classes) != 2:
         raise invalid_query("ML.ROC_CURVE is for models with two classes.")
-    y, found = classify(asked)
-    positive = found[:, 1]
+    y, scores = classify(asked)
+    positive = scores[:, 1]
     if asked.settings:
         thresholds = _thresholds(asked.settings)
     else:

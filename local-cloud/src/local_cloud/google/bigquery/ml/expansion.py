@@ -104,8 +104,8 @@ def _before(node: Any) -> Iterator[Any]:
         if isinstance(parent, exp.With):
             place = parent.expressions.index(child)
             yield from reversed(parent.expressions[:place])
-        elif (found := parent.args.get("with_")) is not None and found is not child:
-            yield from reversed(found.expressions)
+        elif (clause := parent.args.get("with_")) is not None and clause is not child:
+            yield from reversed(clause.expressions)
         child, parent = parent, parent.parent
 
 
@@ -119,13 +119,13 @@ def _settings(node: Any) -> Any:
         return statements.value(node, "thresholds")
     if not isinstance(node, exp.Struct):
         raise invalid_query("The last argument of a function of ML must be a STRUCT.")
-    found = {}
+    settings = {}
     for one in node.expressions:
         if not isinstance(one, (exp.PropertyEQ, exp.Alias)):
             raise invalid_query("Each value of the STRUCT needs a name: STRUCT(0.5 AS threshold).")
         name = one.this.name if isinstance(one, exp.PropertyEQ) else one.alias
-        found[name] = statements.value(one, name)
-    return found
+        settings[name] = statements.value(one, name)
+    return settings
 
 
 def _series(node: Any) -> list[float]:

@@ -64,22 +64,22 @@ def _predict(asked: Call) -> pa.Table:
     import pyarrow as pa
 
     model, rows, limit = asked.model, asked.rows, threshold(asked)
-    found = model.score(rows, asked.check)
+    scores = model.score(rows, asked.check)
     if model.kind == "PCA":
-        columns = {f"principal_component_{i + 1}": one for i, one in enumerate(found.T)}
+        columns = {f"principal_component_{i + 1}": one for i, one in enumerate(scores.T)}
     elif model.kind == "KMEANS":
         columns = {
-            "CENTROID_ID": found.argmin(axis=1) + 1,
-            "NEAREST_CENTROIDS_DISTANCE": _nearest(found),
+            "CENTROID_ID": scores.argmin(axis=1) + 1,
+            "NEAREST_CENTROIDS_DISTANCE": _nearest(scores),
         }
     elif model.classifies:
-        numbers = metrics.predict(found, limit)
+        numbers = metrics.predict(scores, limit)
         columns = {
             f"predicted_{model.label}": model.class_values(numbers),
-            f"predicted_{model.label}_probs": _probabilities(model, found),
+            f"predicted_{model.label}_probs": _probabilities(model, scores),
         }
     else:
-        columns = {f"predicted_{model.label}": np.asarray(found)}
+        columns = {f"predicted_{model.label}": np.asarray(scores)}
     return _beside({name: pa.array(one) for name, one in columns.items()}, rows)
 
 
@@ -87,18 +87,18 @@ def _nearest(distances: np.ndarray) -> pa.Array:
     import numpy as np
 
     order = np.argsort(distances, axis=1, kind="stable")
-    found = np.take_along_axis(distances, order, axis=1)
-    fields = {"CENTROID_ID": (order + 1).ravel(), "DISTANCE": found.ravel()}
+    nearest = np.take_along_axis(distances, order, axis=1)
+    fields = {"CENTROID_ID": (order + 1).ravel(), "DISTANCE": nearest.ravel()}
     return lists(distances.shape[1], fields)
 
 
-def _probabilities(model: Model, found: np.ndarray) -> pa.Array:
+def _probabilities(model: Model, probabilities: np.ndarray) -> pa.Array:
     """Return the probabilities, the largest label first, as the service has it."""
     import numpy as np
 
     count = len(model.classes)
-    order = np.tile(np.arange(count)[::-1], len(found))
-    fields = {"label": model.class_values(order), "prob": found[:, ::-1].ravel()}
+    order = np.tile(np.arange(count)[::-1], len(probabilities))
+    fields = {"label": model.class_values(order), "prob": probabilities[:, ::-1].ravel()}
     return lists(count, fields)
 
 
@@ -119,8 +119,8 @@ def _evaluate(asked: Call) -> pa.Table:
     if asked.table is None and "threshold" not in asked.settings:
         return _row(model.document["evaluation"])
     if model.classifies:
-        y, found = classify(asked)
-        return _row(metrics.of_classes(y, found, threshold(asked)))
+        y, scores = classify(asked)
+        return _row(metrics.of_classes(y, scores, threshold(asked)))
     threshold(asked)  # refuses one
     if model.kind == "PCA":
         raise not_implemented("ML.EVALUATE of a PCA model with other rows than its own")

@@ -15,19 +15,19 @@ def training_info(asked: Call) -> pa.Table:
     import pyarrow as pa
 
     model = asked.model
-    found = model.document["training"]["iterations"]
+    iterations = model.document["training"]["iterations"]
     took = round(model.document["training"]["seconds"] * 1000)
     floats = {"loss": "loss", "eval_loss": "eval_loss", "learning_rate": "learn_rate"}
     columns: dict[str, Any] = {
-        "training_run": pa.array([0] * len(found), pa.int64()),
-        "iteration": pa.array([one["index"] for one in found], pa.int64()),
+        "training_run": pa.array([0] * len(iterations), pa.int64()),
+        "iteration": pa.array([one["index"] for one in iterations], pa.int64()),
     }
     columns |= {
-        name: pa.array([one.get(key) for one in found], pa.float64())
+        name: pa.array([one.get(key) for one in iterations], pa.float64())
         for name, key in floats.items()
     }
     # the library tells of the whole training's time only
-    durations = [None] * (len(found) - 1) + [took]
+    durations = [None] * (len(iterations) - 1) + [took]
     columns["duration_ms"] = pa.array(durations, pa.int64())
     if model.kind == "KMEANS":
         sizes, radii = model.arrays["sizes"], model.arrays["radii"]
@@ -44,10 +44,10 @@ def feature_info(asked: Call) -> pa.Table:
     """ML.FEATURE_INFO."""
     import pyarrow as pa
 
-    found = asked.model.document["columns"]
-    columns: dict[str, Any] = {"input": pa.array([one["name"] for one in found], pa.string())}
+    features = asked.model.document["columns"]
+    columns: dict[str, Any] = {"input": pa.array([one["name"] for one in features], pa.string())}
     for name in ("min", "max", "mean", "median", "stddev"):
-        columns[name] = pa.array([one.get(name) for one in found], pa.float64())
+        columns[name] = pa.array([one.get(name) for one in features], pa.float64())
     for name in ("category_count", "null_count", "dimension"):
-        columns[name] = pa.array([one.get(name) for one in found], pa.int64())
+        columns[name] = pa.array([one.get(name) for one in features], pa.int64())
     return pa.table(columns)

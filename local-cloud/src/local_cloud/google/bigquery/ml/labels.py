@@ -57,10 +57,10 @@ def targets(table: pa.Table, label: dict[str, Any]) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = [name for name in table.column_names if name.lower() == label["name"].lower()]
-    if not found:
+    names = [name for name in table.column_names if name.lower() == label["name"].lower()]
+    if not names:
         raise invalid_query(f"Column {label['name']}, the label, is missing from the input.")
-    column = table[found[0]].combine_chunks()
+    column = table[names[0]].combine_chunks()
     if "classes" not in label:
         values: np.ndarray = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
         return values
@@ -94,6 +94,6 @@ def weights(
             spelled = [one.lower() for one in spelled]
         if strangers := set(given) - set(spelled):
             raise invalid_query(f"class_weights: {min(strangers)!r} is not a label.")
-        found: np.ndarray = np.array([given.get(one, 1.0) for one in spelled])[y]
-        return found
+        weights_of_rows: np.ndarray = np.array([given.get(one, 1.0) for one in spelled])[y]
+        return weights_of_rows
     return None

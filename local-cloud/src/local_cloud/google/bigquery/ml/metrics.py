@@ -30,15 +30,15 @@ def of_classes(y: np.ndarray, probabilities: np.ndarray, threshold: float = 0.5)
     from sklearn import metrics
 
     classes = probabilities.shape[1]
-    found = predict(probabilities, threshold)
+    predicted = predict(probabilities, threshold)
     how: dict[str, Any] = {"zero_division": 0.0}
     how |= {} if classes == 2 else {"average": "macro", "labels": range(classes)}
     chosen = np.clip(probabilities[np.arange(len(y)), y], np.finfo(float).eps, 1)
     return {
-        "precision": float(metrics.precision_score(y, found, **how)),
-        "recall": float(metrics.recall_score(y, found, **how)),
-        "accuracy": float((y == found).mean()),
-        "f1_score": float(metrics.f1_score(y, found, **how)),
+        "precision": float(metrics.precision_score(y, predicted, **how)),
+        "recall": float(metrics.recall_score(y, predicted, **how)),
+        "accuracy": float((y == predicted).mean()),
+        "f1_score": float(metrics.f1_score(y, predicted, **how)),
         "log_loss": float(-np.log(chosen).mean()),
         "roc_auc": _area(y, probabilities),
     }
@@ -66,20 +66,20 @@ def _area(y: np.ndarray, probabilities: np.ndarray) -> float | None:
     return float(np.mean([roc_auc_score(y == i, probabilities[:, i]) for i in range(classes)]))
 
 
-def _of_values(y: np.ndarray, found: np.ndarray) -> Numbers:
+def _of_values(y: np.ndarray, predicted: np.ndarray) -> Numbers:
     import numpy as np
     from sklearn import metrics
 
-    negative = (y <= -1).any() or (found <= -1).any()
+    negative = (y <= -1).any() or (predicted <= -1).any()
     return {
-        "mean_absolute_error": float(metrics.mean_absolute_error(y, found)),
-        "mean_squared_error": float(metrics.mean_squared_error(y, found)),
+        "mean_absolute_error": float(metrics.mean_absolute_error(y, predicted)),
+        "mean_squared_error": float(metrics.mean_squared_error(y, predicted)),
         "mean_squared_log_error": None
         if negative
-        else float(((np.log1p(y) - np.log1p(found)) ** 2).mean()),
-        "median_absolute_error": float(metrics.median_absolute_error(y, found)),
-        "r2_score": _number(metrics.r2_score(y, found)) if len(y) > 1 else None,
-        "explained_variance": _number(metrics.explained_variance_score(y, found)),
+        else float(((np.log1p(y) - np.log1p(predicted)) ** 2).mean()),
+        "median_absolute_error": float(metrics.median_absolute_error(y, predicted)),
+        "r2_score": _number(metrics.r2_score(y, predicted)) if len(y) > 1 else None,
+        "explained_variance": _number(metrics.explained_variance_score(y, predicted)),
     }
 
 

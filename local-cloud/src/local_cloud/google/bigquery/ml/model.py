@@ -33,8 +33,8 @@ class Model:
     @property
     def features(self) -> list[preparation.Feature]:
         """Return how its columns are prepared."""
-        found: list[preparation.Feature] = self.document["features"]
-        return found
+        prepared: list[preparation.Feature] = self.document["features"]
+        return prepared
 
     @property
     def label(self) -> str:
@@ -44,8 +44,8 @@ class Model:
     @property
     def classes(self) -> list[Any]:
         """Return a classifier's classes, in the order of its scores."""
-        found: list[Any] = self.document["label"]["classes"]
-        return found
+        labels: list[Any] = self.document["label"]["classes"]
+        return labels
 
     def require(self, function: str, kinds: set[str]) -> None:
         """Raise Problem unless the model is one of these types."""

@@ -235,15 +235,42 @@ OPTIONS: dict[str, dict[str, Option]] = {
 }
 # Options of the service that scikit-learn has no like of, or that are not here yet.
 MISSING = {
-    *("l1_reg", "l2_reg", "learn_rate", "learn_rate_strategy", "ls_init_learn_rate"),
-    *("min_rel_progress", "warm_start", "optimize_strategy", "calculate_p_values"),
-    *("enable_global_explain", "num_trials", "max_parallel_trials", "hparam_tuning_algorithm"),
-    *("hparam_tuning_objectives", "kms_key_name", "dart_normalize_type", "num_parallel_tree"),
-    *("dropout", "min_tree_child_weight", "colsample_bytree", "colsample_bylevel"),
-    *("colsample_bynode", "min_split_loss", "subsample", "instance_weight_col"),
-    *("xgboost_version", "approx_global_feature_contrib", "kmeans_init_col", "tf_version"),
-    *("data_split_test_fraction", "integrated_gradients_num_steps", "budget_hours"),
-    *("vertex_ai_model_version_aliases", "max_iterations", "early_stop", "tree_method"),
+    "l1_reg",
+    "l2_reg",
+    "learn_rate",
+    "learn_rate_strategy",
+    "ls_init_learn_rate",
+    "min_rel_progress",
+    "warm_start",
+    "optimize_strategy",
+    "calculate_p_values",
+    "enable_global_explain",
+    "num_trials",
+    "max_parallel_trials",
+    "hparam_tuning_algorithm",
+    "hparam_tuning_objectives",
+    "kms_key_name",
+    "dart_normalize_type",
+    "num_parallel_tree",
+    "dropout",
+    "min_tree_child_weight",
+    "colsample_bytree",
+    "colsample_bylevel",
+    "colsample_bynode",
+    "min_split_loss",
+    "subsample",
+    "instance_weight_col",
+    "xgboost_version",
+    "approx_global_feature_contrib",
+    "kmeans_init_col",
+    "tf_version",
+    "data_split_test_fraction",
+    "integrated_gradients_num_steps",
+    "budget_hours",
+    "vertex_ai_model_version_aliases",
+    "max_iterations",
+    "early_stop",
+    "tree_method",
 }
 
 
@@ -260,12 +287,12 @@ def check_options(given: dict[str, Any]) -> dict[str, Any]:
             if name in MISSING:
                 raise not_implemented(f"option {name} of model type {kind}")
             raise invalid_query(f"Option {name} is not supported for model type {kind}.")
-    found = {
+    checked = {
         name: option.check(name, given[name]) if given.get(name) is not None else option.default
         for name, option in known.items()
     }
-    _consistent(kind, found)
-    return {"model_type": kind} | found
+    _consistent(kind, checked)
+    return {"model_type": kind} | checked
 
 
 def _model_type(value: Any) -> str:

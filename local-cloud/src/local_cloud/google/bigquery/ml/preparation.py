@@ -36,7 +36,7 @@ SECONDS = "unix_seconds"
 
 def fit(table: pa.Table, columns: list[str], *, scaled: bool, one_hot: bool) -> list[Feature]:
     """Fit how each column is prepared, from the rows that are trained on. Raises Problem."""
-    found: list[Feature] = []
+    features: list[Feature] = []
     for name in columns:
         for part in _parts(table.schema.field(name)):
             label = f"{name}_{part}" if part else name
@@ -45,8 +45,8 @@ def fit(table: pa.Table, columns: list[str], *, scaled: bool, one_hot: bool) -> 
                 feature |= {"categories": _categories(table, feature), "one_hot": one_hot}
             else:
                 feature |= _moments(table, feature, scaled)
-            found.append(feature)
-    return found
+            features.append(feature)
+    return features
 
 
 def matrix(table: pa.Table, features: list[Feature]) -> np.ndarray:
@@ -67,18 +67,18 @@ def matrix(table: pa.Table, features: list[Feature]) -> np.ndarray:
             values[np.isnan(values)] = feature["mean"]
             made[:, start] = (values - feature["shift"]) / feature["scale"]
         else:
-            _place(made, start, feature, found=codes(table, feature))
+            _place(made, start, feature, encoded=codes(table, feature))
     return made
 
 
-def _place(made: np.ndarray, start: int, feature: Feature, *, found: np.ndarray) -> None:
+def _place(made: np.ndarray, start: int, feature: Feature, *, encoded: np.ndarray) -> None:
     if not feature["one_hot"]:
-        made[:, start] = found
+        made[:, start] = encoded
         return
     import numpy as np
 
-    rows = np.flatnonzero(found < len(feature["categories"]))
-    made[rows, start + found[rows]] = 1
+    rows = np.flatnonzero(encoded < len(feature["categories"]))
+    made[rows, start + encoded[rows]] = 1
 
 
 def size(feature: Feature) -> int:
@@ -196,8 +196,8 @@ def _categories(table: pa.Table, feature: Feature) -> list[str | None]:
             f"Column {feature['column']} has {len(encoded.dictionary):,} categories; the local"
             f" cloud allows {MOST_CATEGORIES:,}."
         )
-    found: list[str | None] = sorted(encoded.dictionary.to_pylist())
-    return [*found, None] if encoded.null_count else found
+    categories: list[str | None] = sorted(encoded.dictionary.to_pylist())
+    return [*categories, None] if encoded.null_count else categories
 
 
 def codes(table: pa.Table, feature: Feature) -> np.ndarray:

@@ -30,22 +30,22 @@ class ModelResources:
         """GET …/models"""
         project, dataset = call.path("project"), call.path("dataset")
         self._catalog.dataset(project, dataset)
-        found = [
+        models = [
             {key: value for key, value in document.items() if key in SHORT} | _reference(name)
             for name, document in self._catalog.items(project, dataset)
             if document["type"] == statements.KIND
         ]
-        chosen, more = page_of(found, call)
+        chosen, more = page_of(models, call)
         return {"models": chosen} | more
 
     def patch(self, call: Call) -> Document:
         """PATCH …/models/{model}"""
         name = _name(call)
         with self._catalog.database.transaction() as cursor:
-            found = statements.get(self._catalog, name)
-            check_etag(call, found)
+            model = statements.get(self._catalog, name)
+            check_etag(call, model)
             changes = {key: call.body[key] for key in SETTABLE if key in call.body}
-            changed = merge(found, changes) | {"lastModifiedTime": now()}
+            changed = merge(model, changes) | {"lastModifiedTime": now()}
             self._catalog.put(cursor, name, changed)
         return _resource(name, changed)
 

@@ -32,11 +32,11 @@ def call_function(
     model: its folder; sql: selects the rows that the function is called with. Raises Problem.
     """
     try:
-        found = _models(model.parent).load(model.name)
+        trained = _models(model.parent).load(model.name)
     except FileNotFoundError:
         return False
     rows = session.connection.sql(sql).to_arrow_table() if sql else None
-    result = functions.call(function, Call(found, rows, settings, session.check))
+    result = functions.call(function, Call(trained, rows, settings, session.check))
     session.connection.register(name, result)
     return True
 

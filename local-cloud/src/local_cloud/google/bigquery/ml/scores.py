@@ -18,8 +18,8 @@ def score(options: dict[str, Any], arrays: Arrays, x: np.ndarray) -> np.ndarray:
     if kind == "KMEANS":
         return distances(arrays["centroids"], x)
     if kind == "PCA":
-        found: np.ndarray = (x - arrays["center"]) @ arrays["components"].T
-        return found
+        components: np.ndarray = (x - arrays["center"]) @ arrays["components"].T
+        return components
     raw = raw_scores(options, arrays, x)
     if kind in FOREST:
         return raw if kind in CLASSIFIERS else raw[:, 0]

@@ -49,13 +49,13 @@ def _hash(table: pa.Table, count: int) -> np.ndarray:
     for number, name in enumerate(table.column_names):
         column = table[name]
         if _plain(column):
-            found = hash_array(column.to_numpy())
+            hashed = hash_array(column.to_numpy())
         else:
             encoded = column.combine_chunks().dictionary_encode()
             said = np.array([*map(repr, encoded.dictionary.to_pylist()), "NULL"], dtype=object)
             places = encoded.indices.fill_null(len(said) - 1).to_numpy(zero_copy_only=False)
-            found = hash_array(said)[places]
-        total = total * np.uint64(31) + found * np.uint64(2 * number + 1)
+            hashed = hash_array(said)[places]
+        total = total * np.uint64(31) + hashed * np.uint64(2 * number + 1)
     mask = np.zeros(table.num_rows, dtype=bool)
     if count:
         mask[np.argpartition(total, count - 1)[:count]] = True

@@ -30,15 +30,15 @@ NAMES = {"LINEAR_REG": "LINEAR_REGRESSION", "LOGISTIC_REG": "LOGISTIC_REGRESSION
 
 def read_options(nodes: list[Any]) -> dict[str, Any]:
     """Return the options that a statement names. Raises Problem."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for node in nodes:
         if type(node) is not exp.Property:
             raise not_implemented(f"the clause {type(node).__name__} of CREATE MODEL")
         name = node.name.lower()
-        if name in found:
+        if name in options:
             raise invalid_query(f"Duplicate option {name}.")
-        found[name] = value(node.args.get("value"), name)
-    return found
+        options[name] = value(node.args.get("value"), name)
+    return options
 
 
 def value(node: Any, name: str) -> Any:
@@ -81,17 +81,17 @@ def create(
     chosen = options.check_options(given)
     models.sweep(lambda: folders(catalog))
     folder = models.train(chosen, write, check)
-    found = catalog.find(name)
+    existing = catalog.find(name)
     document = document_of(models.load(folder), folder)
-    if found:
-        document["creationTime"] = found["creationTime"]
+    if existing:
+        document["creationTime"] = existing["creationTime"]
     if registry := chosen.get("model_registry"):
         _register(registries[registry], name, chosen.get("vertex_ai_model_id"))
     with catalog.database.transaction() as cursor:
         check()
         catalog.put(cursor, name, document)
-    if found and found.get("folder"):
-        models.remove(found["folder"])
+    if existing and existing.get("folder"):
+        models.remove(existing["folder"])
     return document
 
 
@@ -106,8 +106,8 @@ def _register(register: Register, name: Name, chosen: str | None) -> None:
 
 def folders(catalog: Catalog) -> set[str]:
     """Return the folders of all models."""
-    found = catalog.database.documents("SELECT document FROM catalog.item")
-    return {one["folder"] for one in found if one["type"] == KIND}
+    documents = catalog.database.documents("SELECT document FROM catalog.item")
+    return {one["folder"] for one in documents if one["type"] == KIND}
 
 
 def document_of(model: Model, folder: str) -> Document:
@@ -180,7 +180,7 @@ def _run(learned: dict[str, Any]) -> Document:
 
 def _training_options(chosen: dict[str, Any]) -> Document:
     """reference/rest/v2/models#TrainingOptions: of numbers, those of 64 bits are strings."""
-    found: Document = {}
+    options: Document = {}
     for option, setting in chosen.items():
         if setting is None or option == "model_type":
             continue
@@ -190,8 +190,8 @@ def _training_options(chosen: dict[str, Any]) -> Document:
             setting = str(setting)
         elif option == "hidden_units":
             setting = [str(one) for one in setting]
-        found[NAMED.get(name, name)] = setting
-    return found
+        options[NAMED.get(name, name)] = setting
+    return options
 
 
 NAMED = {
@@ -213,8 +213,8 @@ def _metrics(learned: dict[str, Any]) -> Document:
         kept = {key: one for key, one in named.items() if one is not None}
         return {"regressionMetrics": kept}
     if kind == "KMEANS":
-        found = {_camel(key): one for key, one in numbers.items()}
-        return {"clusteringMetrics": found}
+        evaluated = {_camel(key): one for key, one in numbers.items()}
+        return {"clusteringMetrics": evaluated}
     if kind == "PCA":
         return {"dimensionalityReductionMetrics": {_camel(key): x for key, x in numbers.items()}}
     both = {_camel(key): one for key, one in numbers.items()} | {"threshold": 0.5}
@@ -231,10 +231,10 @@ def _camel(name: str) -> str:
 def target(catalog: Catalog, name: Name, *, replace: bool, exists: bool) -> str:
     """Return what CREATE MODEL is to do: CREATE, REPLACE or SKIP. Raises Problem."""
     catalog.dataset(name.project, name.dataset)
-    found = catalog.find(name)
-    if found is None:
+    existing = catalog.find(name)
+    if existing is None:
         return "CREATE"
-    if found["type"] != KIND:
+    if existing["type"] != KIND:
         raise duplicate("Table", str(name))
     if replace:
         return "REPLACE"
@@ -246,15 +246,15 @@ def target(catalog: Catalog, name: Name, *, replace: bool, exists: bool) -> str:
 def get(catalog: Catalog, name: Name) -> Document:
     """Return a model's document. Raises Problem if there is none."""
     catalog.dataset(name.project, name.dataset)
-    found = catalog.find(name)
-    if found is None or found["type"] != KIND:
+    item = catalog.find(name)
+    if item is None or item["type"] != KIND:
         raise Problem(404, "notFound", f"Not found: Model {name}")
-    return found
+    return item
 
 
 def drop(catalog: Catalog, models: Models, name: Name) -> None:
     """Remove a model. Raises Problem if there is none."""
-    found = get(catalog, name)
+    model = get(catalog, name)
     with catalog.database.transaction() as cursor:
         catalog.drop_document(cursor, name)
-    models.remove(found["folder"])
+    models.remove(model["folder"])

@@ -51,8 +51,8 @@ def loss(options: dict[str, Any], raw: np.ndarray, y: np.ndarray) -> float:
 
     if options["model_type"] not in CLASSIFIERS:
         return float(((raw[:, 0] - y) ** 2).mean())
-    found = scores.probabilities(raw)[np.arange(len(y)), y]
-    return float(-np.log(np.clip(found, np.finfo(float).eps, 1)).mean())
+    of_truth = scores.probabilities(raw)[np.arange(len(y)), y]
+    return float(-np.log(np.clip(of_truth, np.finfo(float).eps, 1)).mean())
 
 
 def measure(
@@ -60,18 +60,18 @@ def measure(
 ) -> None:
     """Add the iterations to the document: those that the library told of, or the last one."""
     options, kind = document["options"], document["options"]["model_type"]
-    found: list[dict[str, Any]]
+    iterations: list[dict[str, Any]]
     last = int(arrays["iterations"][0]) - 1 if "iterations" in arrays else 0
     if losses and kind != "KMEANS":
-        found = [{"index": i, "loss": float(one)} for i, one in enumerate(losses)]
+        iterations = [{"index": i, "loss": float(one)} for i, one in enumerate(losses)]
     elif kind in ("KMEANS", "PCA"):
-        found = [{"index": last, "loss": losses[0] if losses else None}]
+        iterations = [{"index": last, "loss": losses[0] if losses else None}]
     else:
         assert trained[0] is not None and trained[1] is not None
-        found = [{"index": last, "loss": _final(options, arrays, trained)}]
+        iterations = [{"index": last, "loss": _final(options, arrays, trained)}]
     if held[0] is not None:
-        found[-1]["eval_loss"] = _final(options, arrays, held)
-    document["training"]["iterations"] = found
+        iterations[-1]["eval_loss"] = _final(options, arrays, held)
+    document["training"]["iterations"] = iterations
 
 
 def _final(options: dict[str, Any], arrays: Arrays, rows: Rows) -> float:
@@ -94,7 +94,7 @@ def stop_early(document: dict[str, Any], arrays: Arrays, trained: Rows, *, held:
     """
     options = document["options"]
     classes = len(arrays["baseline"])
-    found: list[dict[str, Any]] = []
+    iterations: list[dict[str, Any]] = []
     sums: dict[str, np.ndarray] = {}
     for number in range(len(arrays["roots"]) // classes):
         entry: dict[str, Any] = {"index": number, "learn_rate": options["learn_rate"]}
@@ -105,13 +105,13 @@ def stop_early(document: dict[str, Any], arrays: Arrays, trained: Rows, *, held:
             sums[name] = sums[name] + one if number else arrays["baseline"] + one
             entry[name] = loss(options, sums[name], y)
         name = "eval_loss" if "eval_loss" in entry else "loss"
-        if options["early_stop"] and found:
-            before = found[-1][name]
+        if options["early_stop"] and iterations:
+            before = iterations[-1][name]
             if before - entry[name] < options["min_rel_progress"] * before:
                 break
-        found.append(entry)
-    document["training"]["iterations"] = found
-    return arrays | {"roots": arrays["roots"][: len(found) * classes]}
+        iterations.append(entry)
+    document["training"]["iterations"] = iterations
+    return arrays | {"roots": arrays["roots"][: len(iterations) * classes]}
 
 
 def _iteration(arrays: Arrays, x: np.ndarray, number: int, *, classes: int) -> np.ndarray:

@@ -70,16 +70,16 @@ class Models:
         """Load a trained model."""
         import numpy as np
 
-        found = self._cache.pop(name, None)
-        if found is None:
+        model = self._cache.pop(name, None)
+        if model is None:
             folder = self.folder / name
             document = json.loads((folder / "model.json").read_text(encoding="utf-8"))
             with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
-                found = Model(document, dict(arrays))
-        self._cache[name] = found  # the last one is the one that was used last
+                model = Model(document, dict(arrays))
+        self._cache[name] = model  # the last one is the one that was used last
         for oldest in list(self._cache)[:-CACHED]:
             self._cache.pop(oldest, None)
-        return found
+        return model
 
     def remove(self, name: str) -> None:
         """Delete a model that no catalog names any more."""

@@ -171,16 +171,16 @@ def _fit(
         held_x, held_y = x, y
     if options.get("enable_global_explain"):
         document["global_explain"] = weights.average(document, arrays, held_x)
-    found = scores.score(options, arrays, held_x)
+    reached = scores.score(options, arrays, held_x)
     if options["model_type"] == "PCA":
         document["evaluation"] = {"total_explained_variance_ratio": float(arrays["ratios"].sum())}
     else:
         document["evaluation"] = metrics.evaluate(
-            options["model_type"], held_x, held_y, scores=found
+            options["model_type"], held_x, held_y, scores=reached
         )
     if options["model_type"] in CLASSIFIERS:  # for the curve and the matrix without other rows
         assert held_y is not None
-        arrays = arrays | {"evaluated_scores": found, "evaluated_classes": held_y}
+        arrays = arrays | {"evaluated_scores": reached, "evaluated_classes": held_y}
     return arrays
 
 

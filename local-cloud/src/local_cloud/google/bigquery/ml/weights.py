@@ -57,8 +57,8 @@ def _categories(
 
 def _by_feature(model: Model, values: np.ndarray) -> list[tuple[preparation.Feature, np.ndarray]]:
     features = model.features
-    found = zip(features, preparation.starts(features), strict=True)
-    return [(one, values[at : at + preparation.size(one)]) for one, at in found]
+    placed = zip(features, preparation.starts(features), strict=True)
+    return [(one, values[at : at + preparation.size(one)]) for one, at in placed]
 
 
 def _pairs(word: str) -> Any:
@@ -138,10 +138,10 @@ def explain(model: Model, rows: pa.Table, *, threshold: float, top: int) -> dict
     columns: dict[str, Any] = {}
     of_row = np.zeros(len(x), dtype=int)  # which row of the weights explains it
     if model.classifies:
-        found = scores.probabilities(raw)
-        numbers = metrics.predict(found, threshold)
+        probabilities = scores.probabilities(raw)
+        numbers = metrics.predict(probabilities, threshold)
         columns[f"predicted_{model.label}"] = model.class_values(numbers)
-        columns["probability"] = pa.array(found[np.arange(len(x)), numbers])
+        columns["probability"] = pa.array(probabilities[np.arange(len(x)), numbers])
         of_row = numbers if raw.shape[1] > 1 else of_row
     else:
         columns[f"predicted_{model.label}"] = pa.array(raw[:, 0])
@@ -187,11 +187,11 @@ def average(
     raw = scores.raw_scores(document["options"], arrays, x)
     of_row = raw.argmax(axis=1)  # of several classes, the predicted one is explained
     added = sum_by_column(document["features"], x * coefficients[of_row])
-    found = [
+    attributions = [
         {"feature": name, "attribution": float(abs(values).mean())}
         for name, values in added.items()
     ]
-    return sorted(found, key=lambda one: -one["attribution"])
+    return sorted(attributions, key=lambda one: -one["attribution"])
 
 
 def global_explain(model: Model) -> pa.Table:
@@ -237,10 +237,10 @@ def _splits(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """Return the nodes that are no leaves, of the trees that the model has kept."""
     import numpy as np
 
-    found, level = [], arrays["roots"]
+    levels, level = [], arrays["roots"]
     while len(level):
         level = level[arrays["left"][level] >= 0]
-        found.append(level)
+        levels.append(level)
         level = np.concatenate([arrays["left"][level], arrays["right"][level]])
-    made: np.ndarray = np.concatenate(found)
+    made: np.ndarray = np.concatenate(levels)
     return made

@@ -53,8 +53,10 @@ class Worker:
             self.end()
         problem = draft / "problem.json"
         if problem.exists():
-            found = json.loads(problem.read_text(encoding="utf-8"))
-            raise Problem(found["code"], found["reason"], found["message"], "query")
+            problem_told = json.loads(problem.read_text(encoding="utf-8"))
+            raise Problem(
+                problem_told["code"], problem_told["reason"], problem_told["message"], "query"
+            )
 
     def end(self) -> None:
         """End the process, whatever it does."""

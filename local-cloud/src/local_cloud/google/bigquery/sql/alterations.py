@@ -37,8 +37,8 @@ class Alteration:
                 raise not_implemented(f"ALTER TABLE … {action.sql('bigquery')[:60]}")
 
     def _fields(self) -> list[Any]:
-        found: list[Any] = self.document["schema"]["fields"]
-        return found
+        fields: list[Any] = self.document["schema"]["fields"]
+        return fields
 
     def _find(self, column: str) -> Any:
         for one in self._fields():
@@ -62,26 +62,26 @@ class Alteration:
 
     def _drop(self, action: Any) -> None:
         column = (action.args.get("tables") or [action.this])[0].name
-        found = self._find(column)
-        if found is None:
+        dropped = self._find(column)
+        if dropped is None:
             if action.args.get("exists"):
                 return
             raise invalid_query(f"Column not found: {column}")
         if len(self._fields()) == 1:
             raise invalid_query(f"ALTER TABLE cannot drop the only column of {self.name}")
-        self._alter(f"DROP COLUMN {quote(found['name'])}")
-        self._fields().remove(found)
+        self._alter(f"DROP COLUMN {quote(dropped['name'])}")
+        self._fields().remove(dropped)
 
     def _rename_column(self, action: Any) -> None:
-        found = self._find(action.this.name)
-        if found is None:
+        column = self._find(action.this.name)
+        if column is None:
             raise invalid_query(f"Column not found: {action.this.name}")
         new = action.args["to"].name
-        (changed,) = check_schema([found | {"name": new}])
+        (changed,) = check_schema([column | {"name": new}])
         if self._find(new):
             raise invalid_query(f"Column already exists: {new}")
-        self._alter(f"RENAME COLUMN {quote(found['name'])} TO {quote(new)}")
-        found |= changed
+        self._alter(f"RENAME COLUMN {quote(column['name'])} TO {quote(new)}")
+        column |= changed
 
     def _rename(self, action: Any) -> None:
         new = Name(self.name.project, self.name.dataset, action.this.name)

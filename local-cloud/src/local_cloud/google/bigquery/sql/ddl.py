@@ -62,21 +62,21 @@ class Change:
         table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
         name = self.resolver.name(table)
         self.catalog.dataset(name.project, name.dataset)
-        found = self.catalog.find(name)
-        if found is None:
+        existing = self.catalog.find(name)
+        if existing is None:
             return name, None, "CREATE"
         if tree.args.get("replace"):
-            return name, found, "REPLACE"
+            return name, existing, "REPLACE"
         if tree.args.get("exists"):
-            return name, found, "SKIP"
+            return name, existing, "SKIP"
         raise duplicate("Table", str(name))
 
     def _create_table(self, tree: Any) -> Outcome:
         if any(isinstance(one, exp.TemporaryProperty) for one in tree.find_all(exp.Property)):
             raise not_implemented("temporary tables")
-        name, found, operation = self._target(tree)
-        if found and found["type"] != "TABLE" and operation == "REPLACE":
-            raise invalid_query(f"{name} cannot be replaced: it is currently a {found['type']}")
+        name, existing, operation = self._target(tree)
+        if existing and existing["type"] != "TABLE" and operation == "REPLACE":
+            raise invalid_query(f"{name} cannot be replaced: it is currently a {existing['type']}")
         kind = "CREATE_TABLE_AS_SELECT" if tree.expression else "CREATE_TABLE"
         if operation == "SKIP":
             return self._outcome(kind, name, operation)
@@ -120,10 +120,10 @@ class Change:
     def _create_view(self, tree: Any) -> Outcome:
         if isinstance(tree.this, exp.Schema):
             raise not_implemented("names of a view's columns: give them with AS in its query")
-        name, found, operation = self._target(tree)
+        name, existing, operation = self._target(tree)
         if operation == "SKIP":
             return self._outcome("CREATE_VIEW", name, operation)
-        if found and found["type"] != "VIEW":
+        if existing and existing["type"] != "VIEW":
             raise invalid_query(f"{name} is not a view")
         document = self.view(tree.expression.copy())
         with self.writer.database.transaction(self.cursor):
@@ -149,10 +149,10 @@ class Change:
     def _create_schema(self, tree: Any) -> Outcome:
         project, dataset = self._schema(tree.this)
         check_dataset_id(dataset)
-        found = [name for name, _ in self.catalog.datasets(project)]
+        datasets = [name for name, _ in self.catalog.datasets(project)]
         at = now()
         document = {"location": "US", "creationTime": at, "lastModifiedTime": at}
-        if dataset not in found:
+        if dataset not in datasets:
             self.catalog.put_dataset(project, dataset, document, new=True)
         elif not tree.args.get("exists"):
             raise duplicate("Dataset", f"{project}:{dataset}")
@@ -176,9 +176,9 @@ class Change:
 
     def _drop(self, tree: Any) -> Outcome:
         name = self.resolver.name(_one(tree))
-        found = self.catalog.find(name)
+        existing = self.catalog.find(name)
         kind = f"DROP_{tree.args['kind']}"
-        if found is None and tree.args.get("exists"):
+        if existing is None and tree.args.get("exists"):
             return self._outcome(kind, name, "SKIP")
         document = self.catalog.get(name)
         if document["type"] != tree.args["kind"]:
@@ -189,8 +189,8 @@ class Change:
 
     def _alter(self, tree: Any) -> Outcome:
         name = self.resolver.name(tree.this)
-        found = self.catalog.find(name)
-        if found is None and tree.args.get("exists"):
+        existing = self.catalog.find(name)
+        if existing is None and tree.args.get("exists"):
             return self._outcome("ALTER_TABLE", name, "SKIP")
         document = self.catalog.get(name)
         if document["type"] != "TABLE":
@@ -205,7 +205,7 @@ class Change:
 
 def _one(tree: Any) -> Any:
     """Return the kind and the name that a DROP names."""
-    found = tree.args.get("tables") or [tree.this]
-    if len(found) != 1:
+    names = tree.args.get("tables") or [tree.this]
+    if len(names) != 1:
         raise invalid_query("Syntax error: DROP takes one name")
-    return found[0]
+    return names[0]

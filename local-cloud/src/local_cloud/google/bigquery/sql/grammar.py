@@ -12,19 +12,41 @@ from local_cloud.google.bigquery.api.errors import not_implemented
 
 # Those that are there; ml/functions.py has one function for each.
 FUNCTIONS = (
-    *("PREDICT", "EVALUATE", "EXPLAIN_PREDICT", "TRAINING_INFO", "FEATURE_INFO", "WEIGHTS"),
-    *("GLOBAL_EXPLAIN", "FEATURE_IMPORTANCE"),
-    *("CENTROIDS", "CONFUSION_MATRIX", "ROC_CURVE"),
-    *("PRINCIPAL_COMPONENTS", "PRINCIPAL_COMPONENT_INFO"),
+    "PREDICT",
+    "EVALUATE",
+    "EXPLAIN_PREDICT",
+    "TRAINING_INFO",
+    "FEATURE_INFO",
+    "WEIGHTS",
+    "GLOBAL_EXPLAIN",
+    "FEATURE_IMPORTANCE",
+    "CENTROIDS",
+    "CONFUSION_MATRIX",
+    "ROC_CURVE",
+    "PRINCIPAL_COMPONENTS",
+    "PRINCIPAL_COMPONENT_INFO",
 )
 
 # Those of the service that are not.
 MISSING = (
-    *("ADVANCED_WEIGHTS", "RECONSTRUCTION_LOSS", "RECOMMEND", "TRIAL_INFO"),
-    *("DETECT_ANOMALIES", "ARIMA_EVALUATE", "ARIMA_COEFFICIENTS", "EXPLAIN_FORECAST"),
-    *("HOLIDAY_INFO", "DESCRIBE_DATA", "VALIDATE_DATA_SKEW"),
-    *("VALIDATE_DATA_DRIFT", "TFDV_DESCRIBE", "UNDERSTAND_TEXT", "ANNOTATE_IMAGE"),
-    *("PROCESS_DOCUMENT", "TRANSCRIBE", "GENERATE_TEXT_LLM"),
+    "ADVANCED_WEIGHTS",
+    "RECONSTRUCTION_LOSS",
+    "RECOMMEND",
+    "TRIAL_INFO",
+    "DETECT_ANOMALIES",
+    "ARIMA_EVALUATE",
+    "ARIMA_COEFFICIENTS",
+    "EXPLAIN_FORECAST",
+    "HOLIDAY_INFO",
+    "DESCRIBE_DATA",
+    "VALIDATE_DATA_SKEW",
+    "VALIDATE_DATA_DRIFT",
+    "TFDV_DESCRIBE",
+    "UNDERSTAND_TEXT",
+    "ANNOTATE_IMAGE",
+    "PROCESS_DOCUMENT",
+    "TRANSCRIBE",
+    "GENERATE_TEXT_LLM",
 )
 
 
@@ -42,8 +64,8 @@ class ModelName(exp.Expression):
     @property
     def parts(self) -> list[Any]:
         """Return the identifiers, as a table node has them."""
-        found: list[Any] = self.expressions
-        return found
+        identifiers: list[Any] = self.expressions
+        return identifiers
 
     def qualify(self, dataset: str) -> None:
         """Put this dataset before a name that has none."""
@@ -59,9 +81,9 @@ class ExportModel(exp.Expression):
 
 def _question_mark(parser: Any) -> Any:
     """Return a positional parameter with its place: in the tree, clauses have another order."""
-    found = exp.Placeholder()
-    found.meta["place"] = parser._prev.start
-    return found
+    placeholder = exp.Placeholder()
+    placeholder.meta["place"] = parser._prev.start
+    return placeholder
 
 
 def _ml_function(name: str) -> Any:

@@ -17,8 +17,13 @@ VIEWS = {
     "SCHEMATA": ["catalog_name", "schema_name", "location", "creation_time"],
     "TABLES": ["table_catalog", "table_schema", "table_name", "table_type", "creation_time"],
     "COLUMNS": [
-        *("table_catalog", "table_schema", "table_name", "column_name"),
-        *("ordinal_position", "is_nullable", "data_type"),
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "column_name",
+        "ordinal_position",
+        "is_nullable",
+        "data_type",
     ],
     "VIEWS": ["table_catalog", "table_schema", "table_name", "view_definition"],
 }
@@ -37,30 +42,30 @@ class Asked:
 
 def read_request(table: Any) -> Asked | None:
     """Return what a table node asks for; None if it is a table."""
-    found = _ASKED.fullmatch(".".join(part.name for part in table.parts))
-    if found is None:
+    match = _ASKED.fullmatch(".".join(part.name for part in table.parts))
+    if match is None:
         return None
-    before = (found[1] or "").split(".") if found[1] else []
-    view = found[2].upper()
+    before = (match[1] or "").split(".") if match[1] else []
+    view = match[2].upper()
     if view not in VIEWS:
         raise not_implemented(f"INFORMATION_SCHEMA.{view}")
     if len(before) > 2:
-        raise invalid_query(f'Invalid table name: "{found[0]}"')
+        raise invalid_query(f'Invalid table name: "{match[0]}"')
     project = before[0] if len(before) == 2 else ""
     return Asked(project, before[-1] if before else "", view)
 
 
-def query(catalog: Catalog, project: str, dataset: str, *, found: Asked) -> Any:
+def query(catalog: Catalog, project: str, dataset: str, *, request: Asked) -> Any:
     """Return the rows of a view as a query."""
-    project, dataset = found.project or project, found.dataset or dataset
-    if found.view == "SCHEMATA":
+    project, dataset = request.project or project, request.dataset or dataset
+    if request.view == "SCHEMATA":
         return _constant("SCHEMATA", _schemata(catalog, project))
     if not dataset:
-        raise invalid_query(f"INFORMATION_SCHEMA.{found.view} needs a dataset before it")
+        raise invalid_query(f"INFORMATION_SCHEMA.{request.view} needs a dataset before it")
     catalog.dataset(project, dataset)
     items = catalog.items(project, dataset)
-    rows = [row for name, document in items for row in _rows(found.view, name, document)]
-    return _constant(found.view, rows)
+    rows = [row for name, document in items for row in _rows(request.view, name, document)]
+    return _constant(request.view, rows)
 
 
 def _schemata(catalog: Catalog, project: str) -> list[list[Any]]:
@@ -97,10 +102,10 @@ def standard_type(field: Field) -> str:
     """Return the type as SQL writes it: INT64, ARRAY<STRUCT<a STRING>>."""
     if field["type"] == "RECORD":
         inner = ", ".join(f"{one['name']} {standard_type(one)}" for one in field["fields"])
-        found = f"STRUCT<{inner}>"
+        written = f"STRUCT<{inner}>"
     else:
-        found = STANDARD.get(field["type"]) or str(field["type"])
-    return f"ARRAY<{found}>" if field.get("mode") == "REPEATED" else found
+        written = STANDARD.get(field["type"]) or str(field["type"])
+    return f"ARRAY<{written}>" if field.get("mode") == "REPEATED" else written
 
 
 def _constant(view: str, rows: list[list[Any]]) -> Any:

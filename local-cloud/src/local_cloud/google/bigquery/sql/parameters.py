@@ -35,20 +35,20 @@ def fill(tree: Any, parameters: list[Parameter]) -> Any:
         if isinstance(node.this, exp.Parameter):
             raise not_implemented(f"the system variable @@{node.this.name}")
         if isinstance(node, exp.Placeholder) and not node.this:
-            found = given[node.meta["place"]]
+            parameter = given[node.meta["place"]]
         else:
-            found = named.get(node.name.lower())
-            if found is None:
+            parameter = named.get(node.name.lower())
+            if parameter is None:
                 raise invalid_query(f"Query parameter '{node.name}' not found")
-        node.replace(_constant(_kind(found), found.get("parameterValue") or {}))
+        node.replace(_constant(_kind(parameter), parameter.get("parameterValue") or {}))
     return tree
 
 
 def _kind(parameter: Parameter) -> dict[str, Any]:
-    found = parameter.get("parameterType")
-    if not isinstance(found, dict):
+    kind = parameter.get("parameterType")
+    if not isinstance(kind, dict):
         raise invalid_query("a query parameter has no parameterType")
-    return found
+    return kind
 
 
 def _constant(kind: dict[str, Any], value: dict[str, Any]) -> Any:

@@ -48,14 +48,14 @@ class Resolver:
 
     def _functions(self, tree: Any, depth: int) -> None:
         """Name the models in full; the outermost tree has the functions of its views, too."""
-        found = list(tree.find_all(MLFunction))
-        for one in found:
+        functions = list(tree.find_all(MLFunction))
+        for one in functions:
             if isinstance(one.args["model"], exp.Array):
                 continue
             name = self.name(one.args["model"])
             parts = [exp.Literal.string(part) for part in (name.project, name.dataset, name.table)]
             one.set("model", exp.Array(expressions=parts))
-        if found and depth == 0:
+        if functions and depth == 0:
             if self.functions is None:
                 raise not_implemented("functions of ML in a view that is made without SQL")
             self.functions(tree)
@@ -70,15 +70,17 @@ class Resolver:
         if len(parts) > 3 or not all(parts):
             raise invalid_query(f'Invalid table name: "{".".join(parts)}"')
         defaults = [self.project, self.dataset]
-        found = Name(*(defaults[: 3 - len(parts)] + parts))
-        if found.dataset.startswith("_"):  # where results are kept: none of the learner's
-            raise no_such_dataset(found.project, found.dataset)
-        return found
+        full_name = Name(*(defaults[: 3 - len(parts)] + parts))
+        if full_name.dataset.startswith("_"):  # where results are kept: none of the learner's
+            raise no_such_dataset(full_name.project, full_name.dataset)
+        return full_name
 
     def _replace(self, table: Any, depth: int) -> None:
-        if found := information_schema.read_request(table):
-            alias = table.alias or found.view
-            node = information_schema.query(self.catalog, self.project, self.dataset, found=found)
+        if request := information_schema.read_request(table):
+            alias = table.alias or request.view
+            node = information_schema.query(
+                self.catalog, self.project, self.dataset, request=request
+            )
             put(table, node.subquery(), alias)
             return
         name = self.name(table)
@@ -141,6 +143,6 @@ def _visible(node: Any) -> Iterator[str]:
                 if one is child and not parent.args.get("recursive"):
                     break
                 yield one.alias
-        elif (found := parent.args.get("with_")) is not None and found is not child:
-            yield from (one.alias for one in found.expressions)
+        elif (clause := parent.args.get("with_")) is not None and clause is not child:
+            yield from (one.alias for one in clause.expressions)
         child, parent = parent, parent.parent

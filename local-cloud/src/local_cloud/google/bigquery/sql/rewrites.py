@@ -91,8 +91,8 @@ def _element(node: Any) -> Any:
     place = node.expressions[0].copy()
     if node.args["offset"]:
         place = exp.paren(exp.Sub(this=place, expression=exp.Literal.number(1)))
-    found = call("at", node.this, place)
-    return safe(found) if node.args.get("safe") else found
+    element = call("at", node.this, place)
+    return safe(element) if node.args.get("safe") else element
 
 
 def _days(node: Any, columns: Columns) -> Any:
@@ -156,10 +156,10 @@ def _extract(node: Any) -> Any:
 def _require_names(query: Any) -> None:
     """Refuse * where DuckDB's columns differ: in order (UNPIVOT) or in value (WITH OFFSET)."""
     sources = [query.args.get("from_"), *(query.args.get("joins") or [])]
-    found = [one.this for one in sources if one is not None]
-    if any(isinstance(one, exp.Unnest) and one.args.get("offset") for one in found):
+    tables = [one.this for one in sources if one is not None]
+    if any(isinstance(one, exp.Unnest) and one.args.get("offset") for one in tables):
         raise not_implemented("SELECT * of UNNEST … WITH OFFSET: name the columns")
-    if any(pivot.args.get("unpivot") for one in found for pivot in one.args.get("pivots") or []):
+    if any(pivot.args.get("unpivot") for one in tables for pivot in one.args.get("pivots") or []):
         raise not_implemented("SELECT * of UNPIVOT: name the columns")
 
 
@@ -171,11 +171,11 @@ def _is_of_another(column: Any, query: Any, name: str) -> bool:
     inner = column.find_ancestor(exp.Select)
     while inner is not None and inner is not query:
         sources = [inner.args.get("from_"), *(inner.args.get("joins") or [])]
-        found = [one.this for one in sources if one is not None]
-        offsets = [one.args["offset"].name.lower() for one in found if one.args.get("offset")]
+        tables = [one.this for one in sources if one is not None]
+        offsets = [one.args["offset"].name.lower() for one in tables if one.args.get("offset")]
         if name.lower() in offsets:
             return True
-        if any(isinstance(one, exp.Table | exp.Subquery) for one in found):
+        if any(isinstance(one, exp.Table | exp.Subquery) for one in tables):
             raise not_implemented(
                 f"a column {name} in a query inside one WITH OFFSET AS {name}: use another name"
             )

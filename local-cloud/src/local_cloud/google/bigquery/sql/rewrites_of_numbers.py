@@ -85,11 +85,11 @@ def _cast(node: Any) -> Any:
     kind, value = node.to.this.name, node.this
     tried = isinstance(node, exp.TryCast)
     if kind == "BIGINT" and not (value.is_string and str(value.this).isdecimal()):
-        found = call("int64", value)
+        converted = call("int64", value)
     elif kind == "BOOLEAN" and value.is_string:
-        found = call("bool", value)
+        converted = call("bool", value)
     elif kind in ("TEXT", "VARCHAR") and not value.is_string:
         return call("text", value)
     else:
         return node
-    return safe(found) if tried else found
+    return safe(converted) if tried else converted

@@ -86,12 +86,12 @@ def _format(node: Any) -> Any:
     values = list(node.expressions)
     given: list[Any] = []
 
-    def replace(found: re.Match[str]) -> str:
-        flags, kind = found.groups()
+    def replace(match: re.Match[str]) -> str:
+        flags, kind = match.groups()
         if kind == "%" and not flags:
             return "%%"
         if kind not in "diouxXeEfFgGst":
-            raise not_implemented(f"FORMAT with the specifier {found[0]}")
+            raise not_implemented(f"FORMAT with the specifier {match[0]}")
         if len(given) >= len(values):
             raise invalid_query("Too few arguments to FORMAT for pattern")
         given.append(_argument(values[len(given)], kind))

@@ -52,9 +52,9 @@ def _difference(node: Any) -> Any:
 def _check(form: Any) -> str:
     if not form.is_string:
         raise not_implemented("a format of times that is not a constant")
-    for found in _ANY.findall(form.name):
-        if not _ALIKE.fullmatch(found):
-            raise not_implemented(f"the format element {found} of times")
+    for element in _ANY.findall(form.name):
+        if not _ALIKE.fullmatch(element):
+            raise not_implemented(f"the format element {element} of times")
     return str(form.name)
 
 
@@ -71,11 +71,11 @@ def _text(node: Any) -> Any:
         day = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
         value = exp.paren(exp.Add(this=day, expression=exp.cast(value.this.copy(), "TIME")))
     pieces = re.split(r"(%-d)", form)
-    found = [_piece(value, one) for one in pieces if one] or [exp.Literal.string("")]
-    text = found[0]
-    for one in found[1:]:
+    texts = [_piece(value, one) for one in pieces if one] or [exp.Literal.string("")]
+    text = texts[0]
+    for one in texts[1:]:
         text = exp.DPipe(this=text, expression=one)
-    return exp.paren(text) if len(found) > 1 else text
+    return exp.paren(text) if len(texts) > 1 else text
 
 
 def _piece(value: Any, form: str) -> Any:

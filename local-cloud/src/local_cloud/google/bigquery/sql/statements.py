@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
-from local_cloud.google.bigquery.sql import allowed
+from local_cloud.google.bigquery.sql import allow_list
 from local_cloud.google.bigquery.sql.grammar import Dialect
 
 LONGEST = 1_000_000  # characters
@@ -45,22 +45,22 @@ def parse(text: str) -> Any:
         dialect = Dialect()
         tokens = dialect.tokenize(text)
         require_few(len(tokens))
-        found: list[Any] = [
+        statements: list[Any] = [
             one for one in dialect.parser().parse(tokens, text) if _says_something(one)
         ]
-        if not found:
+        if not statements:
             raise invalid_query("Syntax error: Unexpected end of statement")
-        if len(found) > 1:
-            words = ", ".join(dict.fromkeys(allowed.statement_name(one) for one in found))
+        if len(statements) > 1:
+            words = ", ".join(dict.fromkeys(allow_list.statement_name(one) for one in statements))
             raise not_implemented(f"scripts of several statements ({words})")
-        allowed.check(found[0])
-        if any(not one.expressions for one in found[0].find_all(exp.Select)):
+        allow_list.check(statements[0])
+        if any(not one.expressions for one in statements[0].find_all(exp.Select)):
             raise invalid_query("Syntax error: SELECT list must not be empty")
     except RecursionError:
         raise invalid_query("The query is nested too deeply") from None
     except (ParseError, TokenError) as problem:
         raise invalid_query(_syntax(problem)) from None
-    return found[0]
+    return statements[0]
 
 
 def _says_something(tree: Any) -> bool:

@@ -14,7 +14,7 @@ from sqlglot.errors import UnsupportedError
 from local_cloud.google.bigquery.api.errors import invalid_query, not_implemented
 from local_cloud.google.bigquery.api.types import MOST_COLUMNS
 from local_cloud.google.bigquery.catalog.catalog import Document
-from local_cloud.google.bigquery.duckdb import generated
+from local_cloud.google.bigquery.duckdb import generated_sql
 from local_cloud.google.bigquery.sql.rewrites import Columns, rewritten
 
 STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE_INTO", "MERGE")
@@ -41,7 +41,7 @@ def to_duckdb(
         _one_statement(text)
         check()
         checked = _as_query(tree) if isinstance(tree, exp.Merge) else text
-        generated.check(checked, tree.key.upper())
+        generated_sql.check(checked, tree.key.upper())
     except UnsupportedError as problem:
         raise not_implemented(str(problem)) from None
     except RecursionError:
@@ -73,20 +73,20 @@ def _one_statement(text: str) -> None:
     Whatever a name or a constant holds: nothing of it has become SQL.
     """
     try:
-        found = duckdb.extract_statements(text)
+        statements = duckdb.extract_statements(text)
     except (duckdb.ParserException, duckdb.NotImplementedException) as problem:
         said = str(problem).splitlines()[0].partition(" Error: ")[2]
         raise not_implemented(f"this query as DuckDB's SQL ({said})") from None
-    if [one.type.name for one in found] not in ([kind] for kind in STATEMENTS):
+    if [one.type.name for one in statements] not in ([kind] for kind in STATEMENTS):
         raise invalid_query("Syntax error: the query is more than one statement")
 
 
 def _columns(reads: Iterable[Document]) -> Columns:
-    found: dict[str, set[str]] = {}
+    kinds_of: dict[str, set[str]] = {}
     for document in reads:
         for one in document["schema"]["fields"]:
-            found.setdefault(one["name"].lower(), set()).add(one["type"])
-    return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+            kinds_of.setdefault(one["name"].lower(), set()).add(one["type"])
+    return {name: kinds.pop() for name, kinds in kinds_of.items() if len(kinds) == 1}
 
 
 def name_columns(tree: Any) -> None:

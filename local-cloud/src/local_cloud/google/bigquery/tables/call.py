@@ -8,9 +8,10 @@ from typing import Any
 from local_cloud.google import rest
 from local_cloud.google.bigquery.api.errors import invalid
 from local_cloud.google.bigquery.duckdb.foreign_errors import explain
-from local_cloud.google.rest import Call, Item, Json, fit
+from local_cloud.google.rest import Call, Item, fit
 from local_cloud.http import bodies
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 
 # Every exception is refused: after a bare 500, clients ask for ever.
 API = rest.Api(
@@ -23,7 +24,7 @@ def _same(item: Any) -> Any:
 
 
 def page_of(
-    found: Sequence[Item],
+    items: Sequence[Item],
     call: Call,
     most: int = 1000,
     look_up: Callable[[Item], Json | None] = _same,
@@ -37,7 +38,7 @@ def page_of(
     token = call.query.get("pageToken") or "0"
     if (start := whole(token)) is None:
         raise invalid(f"Invalid value for pageToken: {token[:80]!r} is not a whole number")
-    there = (item for each in found[start : start + size] if (item := look_up(each)))
+    there = (item for each in items[start : start + size] if (item := look_up(each)))
     chosen = list(fit(there))
     after = start + len(chosen)
-    return chosen, {"nextPageToken": str(after)} if chosen and after < len(found) else {}
+    return chosen, {"nextPageToken": str(after)} if chosen and after < len(items) else {}

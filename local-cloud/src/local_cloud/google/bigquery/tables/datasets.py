@@ -13,9 +13,18 @@ from local_cloud.google.rest import Call
 
 # What a client may set; of these the access entries are kept, and have no effect.
 SETTABLE = (
-    *("friendlyName", "description", "labels", "access", "location"),
-    *("defaultTableExpirationMs", "defaultPartitionExpirationMs", "isCaseInsensitive"),
-    *("maxTimeTravelHours", "storageBillingModel", "defaultCollation", "defaultRoundingMode"),
+    "friendlyName",
+    "description",
+    "labels",
+    "access",
+    "location",
+    "defaultTableExpirationMs",
+    "defaultPartitionExpirationMs",
+    "isCaseInsensitive",
+    "maxTimeTravelHours",
+    "storageBillingModel",
+    "defaultCollation",
+    "defaultRoundingMode",
 )
 
 
@@ -48,29 +57,29 @@ class Datasets:
         """GET …/datasets"""
         project = call.path("project")
         wanted = _labels(call.query.get("filter", ""))
-        found = [
+        datasets = [
             _short(project, name, document)
             for name, document in self._catalog.datasets(project)
             if (call.flag("all") or not name.startswith("_"))
             and all(_has(document, label, value) for label, value in wanted)
         ]
-        chosen, more = page_of(found, call)
+        chosen, more = page_of(datasets, call)
         return {"kind": "bigquery#datasetList", "datasets": chosen} | more
 
     def patch(self, call: Call) -> Document:
         """PATCH …/datasets/{dataset}"""
         project, name = call.path("project"), call.path("dataset")
-        found = self._catalog.dataset(project, name)
-        check_etag(call, found)
-        changed = merge(found, _settings(call.body)) | {"lastModifiedTime": now()}
+        dataset = self._catalog.dataset(project, name)
+        check_etag(call, dataset)
+        changed = merge(dataset, _settings(call.body)) | {"lastModifiedTime": now()}
         self._catalog.put_dataset(project, name, changed, new=False)
         return resource(project, name, changed)
 
     def update(self, call: Call) -> Document:
         """PUT …/datasets/{dataset}"""
         project, name = call.path("project"), call.path("dataset")
-        found = self._catalog.dataset(project, name)
-        kept = {key: found[key] for key in ("location", "creationTime")}
+        dataset = self._catalog.dataset(project, name)
+        kept = {key: dataset[key] for key in ("location", "creationTime")}
         changed = kept | _settings(call.body) | {"lastModifiedTime": now()}
         self._catalog.put_dataset(project, name, changed, new=False)
         return resource(project, name, changed)
@@ -84,10 +93,10 @@ class Datasets:
         self._catalog.delete_dataset(project, name)
 
 
-def check_etag(call: Call, found: Document) -> None:
+def check_etag(call: Call, current: Document) -> None:
     """Raise Problem if the client changes another state than the one that there is."""
     wanted = call.request.headers.get("if-match")
-    if wanted and wanted != etag(found):
+    if wanted and wanted != etag(current):
         raise Problem(412, "conditionNotMet", "Precondition check failed.")
 
 
@@ -97,33 +106,33 @@ def etag(document: Document) -> str:
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def merge(found: Document, changes: Document) -> Document:
+def merge(current: Document, changes: Document) -> Document:
     """Merge a patch: what is null goes, labels are merged."""
-    labels = (found.get("labels") or {}) | (changes.get("labels") or {})
-    changed = {key: value for key, value in (found | changes).items() if value is not None}
+    labels = (current.get("labels") or {}) | (changes.get("labels") or {})
+    changed = {key: value for key, value in (current | changes).items() if value is not None}
     if labels:
         changed["labels"] = {key: value for key, value in labels.items() if value is not None}
     return changed
 
 
 def _settings(body: Document) -> Document:
-    found = {key: body[key] for key in SETTABLE if key in body}
-    if not isinstance(found.get("labels") or {}, dict):
+    settings = {key: body[key] for key in SETTABLE if key in body}
+    if not isinstance(settings.get("labels") or {}, dict):
         raise invalid("Invalid value for labels: an object is needed")
-    if "location" in found:
-        found["location"] = str(found["location"] or LOCATION)
-    return found
+    if "location" in settings:
+        settings["location"] = str(settings["location"] or LOCATION)
+    return settings
 
 
 def _labels(text: str) -> list[tuple[str, str]]:
     """Return the conditions of a filter: labels.name:value, labels.name."""
-    found = []
+    conditions = []
     for word in text.split():
         if not word.startswith("labels."):
             raise invalid(f"Invalid filter: {word!r}")
         name, _, value = word.removeprefix("labels.").partition(":")
-        found.append((name, value))
-    return found
+        conditions.append((name, value))
+    return conditions
 
 
 def _has(document: Document, label: str, value: str) -> bool:

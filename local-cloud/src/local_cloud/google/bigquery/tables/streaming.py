@@ -47,8 +47,10 @@ class Streaming:
             others = set(range(len(given))) - set(errors)
             errors |= {index: [_error("stopped", "", "")] for index in others}
         if errors:
-            found = [{"index": index, "errors": each} for index, each in sorted(errors.items())]
-            answer["insertErrors"] = found
+            errors_by_row = [
+                {"index": index, "errors": each} for index, each in sorted(errors.items())
+            ]
+            answer["insertErrors"] = errors_by_row
         return answer
 
     def _insert(
@@ -56,9 +58,9 @@ class Streaming:
     ) -> dict[int, list[Document]]:
         """Insert the rows, or those that are right; returns what is wrong, by a row's index."""
         errors = {
-            index: found
+            index: problems
             for index, row in enumerate(rows)
-            if (found := _wrong(fields, row, unknown=unknown))
+            if (problems := _wrong(fields, row, unknown=unknown))
         }
         with self._catalog.database.cursor() as cursor:
             self._raw(cursor, fields, rows)
@@ -90,12 +92,12 @@ class Streaming:
         cursor.executemany(f"INSERT INTO temp.main.raw VALUES ({marks})", texts)
 
     def _unread(self, cursor: Any, fields: list[Field]) -> list[tuple[int, Field]]:
-        found = []
+        unread = []
         for place, field in enumerate(fields):
             wrong = f"c{place} IS NOT NULL AND {_read(place, field, 'TRY_CAST')} IS NULL"
             rows = cursor.execute(f"SELECT place FROM temp.main.raw WHERE {wrong}").fetchall()
-            found += [(index, field) for (index,) in rows]
-        return found
+            unread += [(index, field) for (index,) in rows]
+        return unread
 
 
 def _read(place: int, field: Field, cast: str = "CAST") -> str:
@@ -121,7 +123,7 @@ def _text(field: Field, value: Any) -> str | None:
 
 def _wrong(fields: list[Field], row: Document, *, unknown: bool) -> list[Document]:
     names = {one["name"].lower() for one in fields}
-    found = [
+    problems = [
         _error("invalid", key, f"no such field: {key}.")
         for key in row
         if key.lower() not in names and not unknown
@@ -130,8 +132,8 @@ def _wrong(fields: list[Field], row: Document, *, unknown: bool) -> list[Documen
     for one in fields:
         if one["mode"] == "REQUIRED" and one["name"].lower() not in given:
             message = f"Missing required field: {one['name']}."
-            found.append(_error("invalid", one["name"], message))
-    return found
+            problems.append(_error("invalid", one["name"], message))
+    return problems
 
 
 def _error(reason: str, location: str, message: str) -> Document:

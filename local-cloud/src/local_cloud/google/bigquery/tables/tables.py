@@ -31,8 +31,15 @@ from local_cloud.google.rest import Call, inner
 _ID = re.compile(r"[\w\- ]{1,1024}")
 # What a client may set; it is kept, and has no effect, but for the schema.
 SETTABLE = (
-    *("friendlyName", "description", "labels", "expirationTime", "timePartitioning"),
-    *("rangePartitioning", "clustering", "requirePartitionFilter", "defaultCollation"),
+    "friendlyName",
+    "description",
+    "labels",
+    "expirationTime",
+    "timePartitioning",
+    "rangePartitioning",
+    "clustering",
+    "requirePartitionFilter",
+    "defaultCollation",
 )
 ELSEWHERE = ("externalDataConfiguration", "materializedView", "snapshotDefinition", "model")
 
@@ -77,29 +84,29 @@ class Tables:
         """GET …/tables"""
         project, dataset = call.path("project"), call.path("dataset")
         self._catalog.dataset(project, dataset)
-        found = [
+        tables = [
             _short(name, document)
             for name, document in self._catalog.items(project, dataset)
             if document["type"] != "MODEL"
         ]
-        chosen, more = page_of(found, call)
-        answer = {"kind": "bigquery#tableList", "tables": chosen, "totalItems": len(found)}
+        chosen, more = page_of(tables, call)
+        answer = {"kind": "bigquery#tableList", "tables": chosen, "totalItems": len(tables)}
         return answer | more
 
     def patch(self, call: Call) -> Document:
         """PATCH …/tables/{table}"""
         name = _name(call)
         with self._catalog.database.transaction() as cursor:
-            found = self._table(name)
-            check_etag(call, found)
+            table = self._table(name)
+            check_etag(call, table)
             changes = {key: call.body[key] for key in SETTABLE if key in call.body}
-            changed = merge(found, changes) | {"lastModifiedTime": now()}
+            changed = merge(table, changes) | {"lastModifiedTime": now()}
             if (schema := inner(call.body, "schema").get("fields")) is not None:
                 changed["schema"] = {
-                    "fields": _extend(cursor, name, found, fields=check_schema(schema))
+                    "fields": _extend(cursor, name, table, fields=check_schema(schema))
                 }
             if view := call.body.get("view"):
-                changed |= self._view(name, view) | {"creationTime": found["creationTime"]}
+                changed |= self._view(name, view) | {"creationTime": table["creationTime"]}
             self._catalog.put(cursor, name, changed)
         return self._resource(name, changed)
 
@@ -120,7 +127,7 @@ class Tables:
         if chosen := call.query.get("selectedFields"):
             wanted = {one.strip().partition(".")[0].lower() for one in chosen.split(",")}
             fields = [one for one in fields if one["name"].lower() in wanted]
-        found = rows.page(
+        page = rows.page(
             self._catalog,
             name,
             fields,
@@ -128,14 +135,14 @@ class Tables:
             most=call.whole("maxResults"),
             micros=call.flag("formatOptions.useInt64Timestamp"),
         )
-        return {"kind": "bigquery#tableDataList", "etag": etag(document)} | found
+        return {"kind": "bigquery#tableDataList", "etag": etag(document)} | page
 
     def _table(self, name: Name) -> Document:
         """Return the document of a table or a view: a model is neither."""
-        found = self._catalog.get(name)
-        if found["type"] == "MODEL":
+        item = self._catalog.get(name)
+        if item["type"] == "MODEL":
             raise no_such_table(name.project, name.dataset, name.table)
-        return found
+        return item
 
     def _view(self, name: Name, view: Any) -> Document:
         if not isinstance(view, dict) or not view.get("query"):
@@ -145,10 +152,12 @@ class Tables:
         resolver = Resolver(self._catalog, name.project)
         with self._catalog.database.cursor() as cursor:
             try:
-                found = Change(self._writer, cursor, resolver).view(parse(str(view["query"])))
+                view_changed = Change(self._writer, cursor, resolver).view(
+                    parse(str(view["query"]))
+                )
             except duckdb.Error as problem:
                 raise problem_of(problem) from None
-        return found | {"view": {"query": str(view["query"]), "useLegacySql": False}}
+        return view_changed | {"view": {"query": str(view["query"]), "useLegacySql": False}}
 
     def _resource(self, name: Name, document: Document) -> Document:
         counts = {}
@@ -180,10 +189,10 @@ def _short(name: Name, document: Document) -> Document:
     } | {key: document[key] for key in kept if key in document}
 
 
-def _extend(cursor: Any, name: Name, found: Document, *, fields: list[Field]) -> list[Field]:
+def _extend(cursor: Any, name: Name, table: Document, *, fields: list[Field]) -> list[Field]:
     """Return the schema with columns added at its end; descriptions and modes may change, too."""
-    own = found["schema"]["fields"]
-    if not own and found["type"] == "TABLE":
+    own = table["schema"]["fields"]
+    if not own and table["type"] == "TABLE":
         Catalog.columns(cursor, name, fields)
         return fields
     for before, after in zip(own, fields, strict=False):

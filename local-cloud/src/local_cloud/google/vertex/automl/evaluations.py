@@ -14,7 +14,8 @@ from local_cloud.google.vertex.models.registry import ModelRegistry
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.resource import Call, Resource
-from local_cloud.google.vertex.resources.schema import Json, new_id, timestamp
+from local_cloud.google.vertex.resources.schema import new_id, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 KIND = "vertex-evaluations"
@@ -40,16 +41,16 @@ VALUES = (
 )
 
 
-def add(records: Records, model: Json, found: Json) -> None:
+def add(records: Records, model: Json, report: Json) -> None:
     """Record the evaluation of a model's version: what its training has written."""
     name = f"{model['name']}/evaluations/{new_id()}"
-    kind = "classification" if "thresholds" in found else "regression"
+    kind = "classification" if "thresholds" in report else "regression"
     document = {
         "name": name,
         "displayName": model["displayName"],
         "metricsSchemaUri": f"{SCHEMAS}{kind}_metrics_1.0.0.yaml",
-        "metrics": metrics(found, model["automl"].get("ids", {})),
-        **_explanation(found.get("importance", {})),
+        "metrics": metrics(report, model["automl"].get("ids", {})),
+        **_explanation(report.get("importance", {})),
         "createTime": timestamp(time.time()),
         "version": model["versionId"],
     }
@@ -63,15 +64,15 @@ def _explanation(importance: Json) -> Json:
     return {"modelExplanation": {"meanAttributions": [{"featureAttributions": importance}]}}
 
 
-def metrics(found: Json, ids: Json) -> Json:
+def metrics(report: Json, ids: Json) -> Json:
     """Return an evaluation's metrics as the service names them; ids: of classes of pictures."""
-    if "thresholds" not in found:
-        return {name: found[name] for name in VALUES if name in found}
-    told: Json = {name: found[name] for name in CLASSES}
+    if "thresholds" not in report:
+        return {name: report[name] for name in VALUES if name in report}
+    told: Json = {name: report[name] for name in CLASSES}
     told["confidenceMetrics"] = [
-        {name: row[own] for own, name in THRESHOLD.items()} for row in found["thresholds"]
+        {name: row[own] for own, name in THRESHOLD.items()} for row in report["thresholds"]
     ]
-    if matrix := found.get("confusionMatrix"):
+    if matrix := report.get("confusionMatrix"):
         specs = [
             {"id": ids.get(name, str(place)), "displayName": name}
             for place, name in enumerate(matrix["classes"])
@@ -85,19 +86,19 @@ def resource(models: ModelRegistry) -> Resource:
     records = models.records
 
     def get(call: Call) -> Json:
-        found = records.get(KIND, call.name)
-        if found is None:
+        evaluation = records.get(KIND, call.name)
+        if evaluation is None:
             raise not_found(call.name)
-        return _render(found)
+        return _render(evaluation)
 
     def list_all(call: Call) -> Json:
         model = models.find(call.parent)
-        found = [
+        evaluations = [
             _render(document)
             for _, document in records.list(KIND, f"{model['name']}/evaluations/")
             if document["version"] == model["versionId"]
         ]
-        page, token = documents.paginate(found, call.page)
+        page, token = documents.paginate(evaluations, call.page)
         return {"modelEvaluations": page, "nextPageToken": token}
 
     return Resource("models/*/evaluations", ModelEvaluation, {"list": list_all, "get": get})

@@ -12,7 +12,8 @@ from typing import Any
 
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.datasets.import_lists import USE
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 DEFINITIONS = "gs://google-cloud-aiplatform/schema/trainingjob/definition/"
 TABLES = f"{DEFINITIONS}automl_tabular_1.0.0.yaml"

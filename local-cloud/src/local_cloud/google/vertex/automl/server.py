@@ -31,13 +31,13 @@ def tables(about: Mapping[str, Any]) -> prebuilt_server.Predict:
         for each in instances:
             if not isinstance(each, Mapping):
                 raise BadData(f"an instance is an object of columns and values, not {each!r}")
-        found = model.predict(instances).tolist()
+        outputs = model.predict(instances).tolist()
         if model.classes:
-            return [{"classes": [*model.classes], "scores": scores} for scores in found]
+            return [{"classes": [*model.classes], "scores": scores} for scores in outputs]
         low, high = model.margins
         return [
             {"value": value, "lower_bound": value + low, "upper_bound": value + high}
-            for value in found
+            for value in outputs
         ]
 
     return predict
@@ -60,8 +60,8 @@ def pictures(about: Mapping[str, Any]) -> prebuilt_server.Predict:
             ]
         return [describe_prediction(row, given) for row in model.predict(np.stack(seen))]
 
-    def describe_explanation(found: Any) -> Any:
-        attributions, baseline, prediction, place = found
+    def describe_explanation(attribution: Any) -> Any:
+        attributions, baseline, prediction, place = attribution
         return {
             "attributions": attributions.tolist(),
             "baseline": baseline,

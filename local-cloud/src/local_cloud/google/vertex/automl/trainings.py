@@ -16,7 +16,7 @@ from typing import Any
 import local_cloud
 from local_cloud import extras
 from local_cloud.engine.logs import job_files
-from local_cloud.engine.spec import EngineError, Job, JobContext, Plan, Refused, Replica, State
+from local_cloud.engine.spec import EngineError, Job, JobContext, JobRefused, Plan, Replica, State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.automl import evaluations
 from local_cloud.google.vertex.automl import inputs as automl_inputs
@@ -26,7 +26,8 @@ from local_cloud.google.vertex.datasets import datasets as managed
 from local_cloud.google.vertex.datasets.datasets import Datasets
 from local_cloud.google.vertex.models.registry import ModelRegistry
 from local_cloud.google.vertex.resources import billing
-from local_cloud.google.vertex.resources.schema import Json, new_id, timestamp
+from local_cloud.google.vertex.resources.schema import new_id, timestamp
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 ROOT = Path(local_cloud.__file__).parents[1]  # where a job finds the programs
@@ -53,7 +54,7 @@ class AutoMl:
         config, inputs = pipeline.get("inputDataConfig", {}), pipeline.get("trainingTaskInputs")
         if not isinstance(inputs, dict):
             raise ApiError("INVALID_ARGUMENT", "trainingTaskInputs: an object is needed")
-        if why := extras.missing("automl"):
+        if why := extras.explain_missing("automl"):
             message = f"not implemented in the local cloud: AutoML {why}"
             raise ApiError("UNIMPLEMENTED", message)
         dataset = self.datasets.get(f"{parent}/datasets/{config.get('datasetId', '')}")
@@ -88,7 +89,7 @@ class AutoMl:
         try:
             program, data = self._data(document, context)
         except (ApiError, EngineError) as problem:
-            raise Refused(str(problem)) from None
+            raise JobRefused(str(problem)) from None
         command = [sys.executable, "-m", program, *document["automl"]["words"], *data]
         command += ["--output", str(_own(context.folder) / MADE)]
         # On small data several threads wait for each other more than they gain.
@@ -147,20 +148,20 @@ class AutoMl:
         below, hidden = f"{job.id}/{name}", self.engine.hidden
         text = job_files.read(self._folder, below, most=LARGEST, hidden=hidden)
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError):
             raise EngineError(f"the training has left no {name} that can be read") from None
-        return dict(found)
+        return dict(content)
 
 
 def render(document: Json, job: Job) -> Json:
     """Return a pipeline as the service tells it, without its state."""
-    found = {key: value for key, value in document.items() if key not in ("job", "automl")}
+    rendered = {key: value for key, value in document.items() if key not in ("job", "automl")}
     if job.ended and job.started:
         scale = automl_inputs.SECONDS_PER_NODE_HOUR[document["trainingTaskDefinition"]]
         hours = (job.ended - job.started) / scale
-        found["trainingTaskMetadata"] = {"costMilliNodeHours": str(round(1000 * hours))}
-    return found
+        rendered["trainingTaskMetadata"] = {"costMilliNodeHours": str(round(1000 * hours))}
+    return rendered
 
 
 def _own(folder: Path) -> Path:

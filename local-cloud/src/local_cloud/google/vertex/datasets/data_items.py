@@ -16,7 +16,8 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.datasets import import_lists
 from local_cloud.google.vertex.endpoints import batch_files
 from local_cloud.google.vertex.resources.request import GS_URI
-from local_cloud.google.vertex.resources.schema import Json, require, timestamp
+from local_cloud.google.vertex.resources.schema import require, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -42,7 +43,7 @@ class DataItems:
         A picture that is there already gets the new classes too, of one label the new one instead.
         """
         require(configs, "importConfigs: at least one is needed")
-        found: dict[str, Json] = {}
+        documents: dict[str, Json] = {}
         for config in configs:
             schema = config.get("importSchemaUri", "")
             if schema not in (SINGLE, MULTI):
@@ -52,22 +53,28 @@ class DataItems:
                     " those of image classification",
                 )
             for item in self._read(config, single=schema == SINGLE):
-                self._merge(dataset, found, item, single=schema == SINGLE)
-                require(len(found) <= MOST, f"{dataset}: at most {MOST:,} pictures are possible")
+                self._merge(dataset, documents, item, single=schema == SINGLE)
+                require(
+                    len(documents) <= MOST, f"{dataset}: at most {MOST:,} pictures are possible"
+                )
         with self.records.transaction():
-            for name, document in found.items():
+            for name, document in documents.items():
                 self.records.put(KIND, name, document)
             total = sum(1 for _ in self.records.list(KIND, f"{dataset}/dataItems/"))
             require(total <= MOST, f"{dataset}: {total:,} pictures; the maximum here is {MOST:,}")
         return total
 
-    def _merge(self, dataset: str, found: dict[str, Json], item: Json, *, single: bool) -> None:
+    def _merge(self, dataset: str, documents: dict[str, Json], item: Json, *, single: bool) -> None:
         name = f"{dataset}/dataItems/{_id(item['uri'])}"
         now = timestamp(time.time())
-        old = found.get(name) or self.records.get(KIND, name) or {"createTime": now, "classes": []}
+        old = (
+            documents.get(name)
+            or self.records.get(KIND, name)
+            or {"createTime": now, "classes": []}
+        )
         labels = old.get("labels", {}) | item["labels"]
         classes = item["classes"] if single else [*old["classes"], *item["classes"]]
-        found[name] = {
+        documents[name] = {
             "name": name,
             "createTime": old["createTime"],
             "updateTime": now,

@@ -21,7 +21,8 @@ from local_cloud.google.vertex.endpoints import batch_files
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.request import GS_URI
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require, require_fields
+from local_cloud.google.vertex.resources.schema import parse_message, require, require_fields
+from local_cloud.json_types import Json
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
 

@@ -13,8 +13,9 @@ from typing import Any
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 USE = "aiplatform.googleapis.com/ml_use"
 USES = {"training": "training", "train": "training", "validation": "validation"}
@@ -70,7 +71,7 @@ def _picture(line: bytes, where: str) -> Json:
         marks: list[Any] = given.get("classificationAnnotations") or ([one] if one else [])
         own = given.get("dataItemResourceLabels", {})
         labels = {str(key): str(value) for key, value in own.items()}
-        found = {
+        picture = {
             "uri": str(given["imageGcsUri"]),
             "classes": [str(mark["displayName"]) for mark in marks],
         }
@@ -82,4 +83,4 @@ def _picture(line: bytes, where: str) -> Json:
         ) from None
     use = labels.get(USE, "")
     require(use.lower() in ("", *USES), f"{where}: {USE} is {use!r}")
-    return found | {"labels": labels | ({USE: USES[use.lower()]} if use else {})}
+    return picture | {"labels": labels | ({USE: USES[use.lower()]} if use else {})}

@@ -20,11 +20,11 @@ from typing import Any, TextIO
 from local_cloud.bounded import files
 from local_cloud.bounded.errors import OverLimit
 from local_cloud.engine.spec import EngineError
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.wildcards import matches
 
-Json = dict[str, Any]
 MOST_OF_A_CHUNK = 2 << 20  # characters, unless one instance has more
 LARGEST_PICTURE = 8 << 20  # bytes
 
@@ -46,15 +46,15 @@ def sources(objects: Objects, uris: Iterable[str]) -> list[Path]:
 
     Raise EngineError if one names nothing.
     """
-    found = []
+    paths = []
     for uri in uris:
         bucket, _, pattern = uri.removeprefix("gs://").partition("/")
         prefix = pattern.split("*")[0]
         names = [name for name in objects.names(bucket, prefix) if matches(name, pattern)]
         if not names:
             raise EngineError(f"There are no files at {uri}.")
-        found += [objects.get(bucket, name).path for name in names]
-    return found
+        paths += [objects.get(bucket, name).path for name in names]
+    return paths
 
 
 def count(paths: Iterable[Path], kind: str) -> int:

@@ -35,7 +35,6 @@ from local_cloud.google.vertex.resources import billing, documents, errors
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.request import GS_URI
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     new_id,
     parse_message,
     require,
@@ -43,6 +42,7 @@ from local_cloud.google.vertex.resources.schema import (
     timestamp_after,
 )
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 from local_cloud.store.errors import StoreError
 from local_cloud.store.records import NOT_WRITTEN
@@ -241,11 +241,11 @@ class _Sender:
         Instances that are refused together are sent one by one, so that the good ones are scored.
         """
         good = [each for each in instances if not each.problem]
-        found, problem = await self._predictions(good) if good else ([], "")
+        predictions, problem = await self._predictions(good) if good else ([], "")
         if problem and len(instances) > 1:
             parts = [await self.score([each]) for each in instances]
             return [each for part in parts for each in part]
-        answers = iter(found)
+        answers = iter(predictions)
         return [
             (each, None, each.problem or problem)
             if each.problem or problem
@@ -262,14 +262,14 @@ class _Sender:
             text = response.body.decode(errors="replace")
             if response.status != 200:
                 return [], text
-            found = bodies.parse_strictly(text)["predictions"]
+            predictions = bodies.parse_strictly(text)["predictions"]
         except Unanswered as problem:
             return [], str(problem)
         except (ValueError, LookupError, TypeError):
-            found = None
-        if not isinstance(found, list) or len(found) != len(instances):
+            predictions = None
+        if not isinstance(predictions, list) or len(predictions) != len(instances):
             return [], "The model did not answer with a prediction for each instance."
-        return found, ""
+        return predictions, ""
 
 
 def _several(parts: Any) -> list[list[Instance]]:

@@ -31,12 +31,12 @@ from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.request import check_machine
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     new_id,
     parse_message,
     require,
     timestamp,
 )
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 DIALECT = "vertex"
@@ -103,7 +103,7 @@ class Endpoints(Collection):
 
     def delete(self, name: str, etag: str = "") -> None:
         """Delete an endpoint that has no model."""
-        if self.get(name).get("deployedModels") or self._pending(name):
+        if self.get(name).get("deployedModels") or self._has_deployments(name):
             raise ApiError(
                 "FAILED_PRECONDITION", f"{name} has deployed models: undeploy them first."
             )
@@ -208,10 +208,10 @@ class Endpoints(Collection):
     def facts(self, deployed_id: str) -> Json:
         """Return what a deployed model was made from; NOT_FOUND if there is none."""
         if deployed_id not in self._facts:
-            found = self.records.get(DEPLOYED, deployed_id)
-            if found is None:
+            document = self.records.get(DEPLOYED, deployed_id)
+            if document is None:
                 raise ApiError("NOT_FOUND", f"The DeployedModel {deployed_id} does not exist.")
-            self._facts[deployed_id] = found
+            self._facts[deployed_id] = document
         return self._facts[deployed_id]
 
     async def operation(self, document: Json, seconds: float) -> Json:
@@ -254,7 +254,7 @@ class Endpoints(Collection):
         self._facts.pop(deployed_id, None)  # the next one may have the same id
         self.serving.remove(deployed_id)
 
-    def _pending(self, name: str) -> bool:
+    def _has_deployments(self, name: str) -> bool:
         return any(True for _ in self.serving.deployments(name))
 
     def _check_split(self, endpoint: Json, split: Mapping[str, int], new: str = "") -> None:
@@ -269,7 +269,9 @@ class Endpoints(Collection):
 # AutoscalingMetricSpec in types/machine_resources.py.
 ONLINE = "aiplatform.googleapis.com/prediction/online/"
 METRICS = (
-    *(f"{ONLINE}accelerator/duty_cycle", f"{ONLINE}cpu/utilization", f"{ONLINE}request_count"),
+    f"{ONLINE}accelerator/duty_cycle",
+    f"{ONLINE}cpu/utilization",
+    f"{ONLINE}request_count",
     "pubsub.googleapis.com/subscription/num_undelivered_messages",
     "prometheus.googleapis.com/vertex_dcgm_fi_dev_gpu_util",
 )
@@ -283,11 +285,11 @@ def replicas(deployed: Json) -> tuple[int, int]:
             "UNIMPLEMENTED", "not implemented in the local cloud: deployment resource pools"
         )
     kind = _RESOURCES[0] if _RESOURCES[0] in deployed else _RESOURCES[1]
-    found = deployed.get(kind, {})
+    resources = deployed.get(kind, {})
     if kind == _RESOURCES[0]:
-        _check_dedicated(kind, found)
-    minimum = int(found.get("minReplicaCount", 1))
-    maximum = int(found.get("maxReplicaCount", minimum))
+        _check_dedicated(kind, resources)
+    minimum = int(resources.get("minReplicaCount", 1))
+    maximum = int(resources.get("maxReplicaCount", minimum))
     require(
         minimum <= maximum,
         f"{kind}.maxReplicaCount: {maximum} is less than minReplicaCount, {minimum}",
@@ -295,14 +297,14 @@ def replicas(deployed: Json) -> tuple[int, int]:
     return minimum, maximum
 
 
-def _check_dedicated(where: str, found: Json) -> None:
+def _check_dedicated(where: str, resources: Json) -> None:
     """Refuse dedicated resources that the service would: DedicatedResources in its types."""
-    machine = {"machineType": "n1-standard-2"} | found.get("machineSpec", {})  # its default
+    machine = {"machineType": "n1-standard-2"} | resources.get("machineSpec", {})  # its default
     check_machine(f"{where}.machineSpec", machine)
-    minimum = int(found.get("minReplicaCount", 0))
+    minimum = int(resources.get("minReplicaCount", 0))
     require(minimum >= 1, f"{where}.minReplicaCount: {minimum}; it must be at least 1")
     names = []
-    for metric in found.get("autoscalingMetricSpecs", []):
+    for metric in resources.get("autoscalingMetricSpecs", []):
         name, target = metric.get("metricName", ""), int(metric.get("target", 60))
         require(name in METRICS, f"{where}.autoscalingMetricSpecs: {name!r} is no metric")
         require(name not in names, f"{where}.autoscalingMetricSpecs: {name} is there twice")

@@ -13,7 +13,8 @@ from typing import Any
 
 from local_cloud.automl import shapley
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 AT_ONCE = 500  # instances of a request to the model, and the values in them:
 VALUES_AT_ONCE = 100_000
@@ -100,15 +101,15 @@ async def explain(instance: Any, spec: Json, ask: Ask) -> Json:
     return {"attributions": [attribution]}
 
 
-def of_map(found: Json) -> Json:
+def of_map(explained: Json) -> Json:
     """Return the Explanation of a picture, whose model has explained the regions of a grid."""
     attribution = {
-        "baselineOutputValue": found["baseline"],
-        "instanceOutputValue": found["prediction"],
-        "featureAttributions": {"content": found["attributions"]},
+        "baselineOutputValue": explained["baseline"],
+        "instanceOutputValue": explained["prediction"],
+        "featureAttributions": {"content": explained["attributions"]},
         "outputName": "confidences",
-        "outputIndex": [found["place"]],
-        "outputDisplayName": found["displayName"],
+        "outputIndex": [explained["place"]],
+        "outputDisplayName": explained["displayName"],
     }
     return {"attributions": [attribution]}
 

@@ -18,7 +18,8 @@ from starlette.routing import BaseRoute, Route
 from local_cloud.google.rest import ApiError, read_json
 from local_cloud.google.vertex.endpoints.endpoints import Endpoints
 from local_cloud.google.vertex.resources import rest
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 KIND = "vertex-policy"
 

@@ -17,8 +17,9 @@ from local_cloud.google.rest import HTTP, ApiError, parse_json
 from local_cloud.google.vertex.endpoints import explanations, serving_launch
 from local_cloud.google.vertex.endpoints.endpoints import Endpoints
 from local_cloud.google.vertex.resources import rest
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require
+from local_cloud.google.vertex.resources.schema import parse_message, require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 LARGEST = 1_500_000  # bytes of a request or response of a shared public endpoint
 JSON = "application/json"
@@ -102,10 +103,10 @@ class Predictions:
         if facts["model"].get("automl", {}).get("kind") == "pictures":
             paths = explanations.path_count(spec)
             maps = await ask(asked["instances"], parameters={"explain": paths})
-            found = [explanations.of_map(each) for each in maps]
+            explained = [explanations.of_map(each) for each in maps]
         else:
-            found = [await explanations.explain(each, spec, ask) for each in asked["instances"]]
-        answer = {"explanations": found, "deployedModelId": chosen, "predictions": predictions}
+            explained = [await explanations.explain(each, spec, ask) for each in asked["instances"]]
+        answer = {"explanations": explained, "deployedModelId": chosen, "predictions": predictions}
         return JSONResponse(answer)
 
     def _choose(self, endpoint: str) -> str:
@@ -158,13 +159,13 @@ def _instances(content: bytes) -> list[Any]:
     """
     try:
         text = content.decode(json.detect_encoding(content)) or "{}"
-        found = bodies.parse_strictly(text)
+        payload = bodies.parse_strictly(text)
     except (ValueError, RecursionError) as problem:
         raise ApiError("INVALID_ARGUMENT", f"Invalid JSON payload received: {problem}") from None
-    require(isinstance(found, dict), "Invalid JSON payload received: not an object")
-    for name in found.keys() - KEYS:
+    require(isinstance(payload, dict), "Invalid JSON payload received: not an object")
+    for name in payload.keys() - KEYS:
         require(False, f'Invalid JSON payload received. Unknown name "{name}"')
-    instances = found.get("instances")
+    instances = payload.get("instances")
     require(isinstance(instances, list) and instances, "instances: a list of at least one")
     return list(instances)
 
@@ -174,11 +175,11 @@ def _extend(response: HttpResponse, about: Json) -> str:
 
     The predictions are not written again: they stay as the model wrote them.
     """
-    found = _predictions(response)
-    if found.keys() <= ANSWERED:
+    payload = _predictions(response)
+    if payload.keys() <= ANSWERED:
         own = _text(response).rstrip().removesuffix("}")
     else:
-        own = json.dumps({name: found[name] for name in found if name in ANSWERED})[:-1]
+        own = json.dumps({name: payload[name] for name in payload if name in ANSWERED})[:-1]
     return f"{own}, {json.dumps(about)[1:]}"
 
 
@@ -204,11 +205,11 @@ def _predictions(response: HttpResponse) -> Json:
     if response.status != 200:
         raise ApiError(_canonical_code(response.status), text, http=response.status)
     try:
-        found = bodies.parse_strictly(text)
+        payload = bodies.parse_strictly(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("predictions"), list):
+        payload = None
+    if not isinstance(payload, dict) or not isinstance(payload.get("predictions"), list):
         raise ApiError(
             "INTERNAL", 'The model answered something other than {"predictions": [...]}.'
         )
-    return found
+    return payload

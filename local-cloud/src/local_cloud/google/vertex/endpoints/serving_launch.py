@@ -16,7 +16,8 @@ from local_cloud.engine.base import Base
 from local_cloud.engine.serving.spec import ServingPlan
 from local_cloud.engine.spec import JobContext, Replica
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 PORT = 8080
 START_SECONDS = 300.0
@@ -62,18 +63,18 @@ def check(model: Json, base_of: Callable[[str], Base]) -> None:
     base = base_of(image)
     if base.command(container.get("command", []), ()):
         return
-    if not (found := PREBUILT.fullmatch(image)):
+    if not (match := PREBUILT.fullmatch(image)):
         raise ApiError(
             "FAILED_PRECONDITION",
             f"{base.note}. What it would start is unknown here: give the model a"
             " serving_container_command.",
         )
-    package = PACKAGES.get(found[1])
+    package = PACKAGES.get(match[1])
     if package is None or not base.has(package):
         raise ApiError(
             "UNIMPLEMENTED",
             f"not implemented in the local cloud: the prebuilt image {image}, because"
-            f" {package or found[1]} is not installed here ({base.note})",
+            f" {package or match[1]} is not installed here ({base.note})",
         )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from local_cloud.client.failures import DEPLOYMENT, FAILURES, IMAGE, NO_QUOTA, REGION, ROLE, STUDY
-from local_cloud.engine.spec import Refused
+from local_cloud.engine.spec import JobRefused
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.models.registry import DEPLOYED
 from local_cloud.google.vertex.resources import documents
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 # Of a custom job, a 429: https://github.com/google-deepmind/xmanager/issues/29 (2022-08-03) and
@@ -56,7 +56,7 @@ class FailureMessages:
         at_once = (NO_QUOTA, ROLE, REGION) if is_part else ()
         return document["resource"]["displayName"], FAILURES.keys() - at_once
 
-    def problem(self, failure: str, job_id: str) -> ApiError | Refused | None:
+    def problem(self, failure: str, job_id: str) -> ApiError | JobRefused | None:
         """Return how a job fails before it runs; a training pipeline is taken without quota."""
         document = self._document(job_id)
         _, number, _, location, *_ = document["resource"]["name"].split("/")
@@ -65,12 +65,14 @@ class FailureMessages:
             pool = spec["workerPoolSpecs"][0]
             image = pool.get("containerSpec", {}).get("imageUri")
             image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri")
-            return Refused(CONTAINER.format(image))
+            return JobRefused(CONTAINER.format(image))
         if failure == NO_QUOTA:
             is_taken = "pipeline" in document
             message = QUOTA.format(_quota(spec))
             return (
-                Refused(message, "quota") if is_taken else ApiError("RESOURCE_EXHAUSTED", message)
+                JobRefused(message, "quota")
+                if is_taken
+                else ApiError("RESOURCE_EXHAUSTED", message)
             )
         if failure == ROLE:
             account = (

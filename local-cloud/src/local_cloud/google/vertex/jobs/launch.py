@@ -14,10 +14,11 @@ from typing import Any
 
 from local_cloud.engine.environments import packages
 from local_cloud.engine.isolation import roots
-from local_cloud.engine.spec import EngineError, JobContext, Plan, Refused, Replica
+from local_cloud.engine.spec import EngineError, JobContext, JobRefused, Plan, Replica
 from local_cloud.google.projects import project_number
 from local_cloud.google.vertex.resources.documents import number_project
-from local_cloud.google.vertex.resources.schema import CustomJobSpec, Json, snake_case
+from local_cloud.google.vertex.resources.schema import CustomJobSpec, snake_case
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -108,7 +109,7 @@ def metric_file(folder: Path, replica: str) -> Path:
 
 
 def plan(document: Json, context: JobContext, objects: Objects, *, base: dict[str, str]) -> Plan:
-    """Return what the engine has to run for this job; raises Refused where something is missing."""
+    """Return what the engine has to run for this job; JobRefused where something is missing."""
     job = document["resource"]
     spec = job["jobSpec"]
     members = _members(spec)
@@ -197,7 +198,7 @@ def _name_experiment(spec: Json) -> dict[str, str]:
 def _cluster(cluster: dict[str, list[str]], pool: int, index: int, *, spec: Json) -> dict[str, str]:
     """CLUSTER_SPEC, and TF_CONFIG for a job of several replicas: Distributed training."""
     task = {"type": f"workerpool{pool}", "index": index}
-    found = {
+    variables = {
         "CLUSTER_SPEC": {
             "cluster": cluster,
             "environment": "cloud",
@@ -209,13 +210,13 @@ def _cluster(cluster: dict[str, list[str]], pool: int, index: int, *, spec: Json
         # An evaluator is told its own role, but the cluster does not list it.
         listed = {ROLES[int(name[-1])]: hosts for name, hosts in cluster.items()}
         listed.pop("evaluator", None)
-        found["TF_CONFIG"] = {
+        variables["TF_CONFIG"] = {
             "cluster": listed,
             "environment": "cloud",
             "task": {"type": ROLES[pool], "index": index},
             "job": {},
         }
-    return {name: json.dumps(value) for name, value in found.items()}
+    return {name: json.dumps(value) for name, value in variables.items()}
 
 
 def _gpus(
@@ -239,7 +240,7 @@ def _command(
         base = context.base(container["imageUri"])
         words = base.command(container.get("command", []), container.get("args", []))
         if not words:
-            raise Refused(
+            raise JobRefused(
                 f"{base.note}. What it would start is unknown here: give the job a command, a list"
                 " of words such as python, -m, trainer.task; or tell the local cloud with"
                 " `python -m local_cloud images build URI Dockerfile`"
@@ -263,7 +264,7 @@ def _unpack(uri: str, into: Path, objects: Objects) -> Path:
     try:
         archive = objects.get(bucket, name)
     except StoreError as problem:
-        raise Refused(f"package {uri}: {problem}") from None
+        raise JobRefused(f"package {uri}: {problem}") from None
     return packages.unpack(archive.path, into)
 
 
@@ -283,7 +284,7 @@ def _install(uri: str, requirements: list[str], image: str, *, context: JobConte
     try:
         return [f"local cloud: {line}" for line in context.install(requirements, image)]
     except EngineError as problem:
-        raise Refused(f"package {uri}: {problem}") from None
+        raise JobRefused(f"package {uri}: {problem}") from None
 
 
 def _notes(document: Json, context: JobContext) -> tuple[str, ...]:

@@ -19,14 +19,15 @@ from local_cloud.automl.errors import BadData
 from local_cloud.bounded import process
 from local_cloud.bounded.errors import CannotRead
 from local_cloud.bounded.limits import Limits
-from local_cloud.engine.spec import EngineError, Refused
+from local_cloud.engine.spec import EngineError, JobRefused
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.automl import inputs
 from local_cloud.google.vertex.datasets import data_items, datasets
 from local_cloud.google.vertex.datasets.datasets import Datasets
 from local_cloud.google.vertex.datasets.import_lists import USE
 from local_cloud.google.vertex.resources.request import GS_URI
-from local_cloud.google.vertex.resources.schema import Json, require, timestamp
+from local_cloud.google.vertex.resources.schema import require, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def check(known: Datasets, parent: str, config: Json) -> None:
 
 
 def write_parts(known: Datasets, parent: str, config: Json) -> dict[str, str]:
-    """Write the parts to the bucket, and return the variables of a job; or raise Refused."""
+    """Write the parts to the bucket, and return the variables of a job; or raise JobRefused."""
     try:
         dataset = known.get(f"{parent}/datasets/{config['datasetId']}")
         if dataset["metadataSchemaUri"] == datasets.TABLES:
@@ -63,7 +64,7 @@ def write_parts(known: Datasets, parent: str, config: Json) -> dict[str, str]:
         write = _pictures(known, dataset, config)
         return _put(known, dataset, config, kind="jsonl", about="image_classification", write=write)
     except (ApiError, BadData, CannotRead, EngineError, StoreError) as problem:
-        raise Refused(f"inputDataConfig: {problem}") from None
+        raise JobRefused(f"inputDataConfig: {problem}") from None
 
 
 def _put(

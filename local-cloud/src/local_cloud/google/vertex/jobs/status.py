@@ -7,7 +7,8 @@ from collections.abc import Callable
 from local_cloud.engine.spec import Job, Outcome, State
 from local_cloud.google.vertex.jobs import failure_messages
 from local_cloud.google.vertex.resources import errors
-from local_cloud.google.vertex.resources.schema import Json, timestamp
+from local_cloud.google.vertex.resources.schema import timestamp
+from local_cloud.json_types import Json
 
 # The engine's states in the service's words: types/job_state.py, types/pipeline_state.py.
 STATES = {
@@ -36,17 +37,17 @@ CODES = {
 
 def progress(job: Job, prefix: str, message: Callable[[Job, Outcome], str]) -> Json:
     """Return state, times and error of a job; prefix: JOB_ or PIPELINE_; message: of its error."""
-    found: Json = {"state": prefix + STATES[job.state]}
+    standing: Json = {"state": prefix + STATES[job.state]}
     if job.started:
         latest = job.attempts[-1] if job.attempts else None
         updated = (latest and (latest.ended or latest.started)) or job.started
-        found |= {"startTime": timestamp(job.started), "updateTime": timestamp(updated)}
+        standing |= {"startTime": timestamp(job.started), "updateTime": timestamp(updated)}
     if job.ended:
-        found |= {"endTime": timestamp(job.ended), "updateTime": timestamp(job.ended)}
+        standing |= {"endTime": timestamp(job.ended), "updateTime": timestamp(job.ended)}
     if job.outcome and job.state != State.SUCCEEDED:
         code = CODES[job.outcome.reason]
-        found["error"] = {"code": code, "message": message(job, job.outcome)}
-    return found
+        standing["error"] = {"code": code, "message": message(job, job.outcome)}
+    return standing
 
 
 def message(outcome: Outcome, log_page: str) -> str:

@@ -13,10 +13,11 @@ from local_cloud.engine.spec import State
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.jobs.launch import folders
 from local_cloud.google.vertex.resources.documents import number_project
-from local_cloud.google.vertex.resources.schema import Json, require, timestamp
+from local_cloud.google.vertex.resources.schema import require, timestamp
 from local_cloud.google.vertex.tracking import event_files
 from local_cloud.google.vertex.tracking.metadata import Metadata
 from local_cloud.google.vertex.tracking.tensorboards import Tensorboards
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -29,7 +30,7 @@ LINK = "tensorboard_link"
 ENDED = {State.SUCCEEDED: "COMPLETE", State.FAILED: "FAILED", State.STOPPED: "CANCELLED"}
 
 
-class Tracking:
+class TrackedJobs:
     """Checks the fields before a job is queued, and takes up what it has written when it ends."""
 
     def __init__(
@@ -67,8 +68,8 @@ class Tracking:
             ("experimentRun", "system.ExperimentRun"),
         ):
             if field in spec:
-                found = self.metadata.contexts.get(number_project(spec[field])).get("schemaTitle")
-                require(found == title, f"jobSpec.{field}: {spec[field]} is no {title}")
+                schema = self.metadata.contexts.get(number_project(spec[field])).get("schemaTitle")
+                require(schema == title, f"jobSpec.{field}: {spec[field]} is no {title}")
 
     def begin(self, job: Json) -> None:
         """Give a job of an experiment but of no run a run, named by the job's id."""
@@ -147,7 +148,7 @@ class Tracking:
 class _Experiment:
     """A job's experiment in a Tensorboard, made when it is first written to."""
 
-    def __init__(self, tracking: Tracking, owner: str, board: str, *, display: str) -> None:
+    def __init__(self, tracking: TrackedJobs, owner: str, board: str, *, display: str) -> None:
         self.tracking = tracking
         self.boards = tracking.tensorboards
         self.id = owner.rpartition("/")[2]
@@ -156,7 +157,7 @@ class _Experiment:
         self.store = f"{parent}/metadataStores/default"
         with tracking.records.transaction():
             if not tracking.records.get(self.boards.experiments.kind, self.name):
-                self.boards.add(
+                self.boards.create_child(
                     self.boards.experiments, board, body={"displayName": display}, chosen=self.id
                 )
             self._context(parent, display)
@@ -181,12 +182,12 @@ class _Experiment:
         run = f"{self.name}/runs/{run_id}"
         with self.tracking.records.transaction():
             if not self.tracking.records.get(self.boards.runs.kind, run):
-                self.boards.add(
+                self.boards.create_child(
                     self.boards.runs, self.name, body={"displayName": folder}, chosen=run_id
                 )
             known = {one["displayName"]: one for one in self.boards.series.children(run)}
             wanted = {"displayName": tag, "valueType": "SCALAR", "pluginName": "scalars"}
-            series = known.get(tag) or self.boards.add(
+            series = known.get(tag) or self.boards.create_child(
                 self.boards.series, run, body=wanted, chosen=""
             )
             self.boards.points.add(

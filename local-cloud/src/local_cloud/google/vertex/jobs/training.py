@@ -15,14 +15,13 @@ from local_cloud.google.vertex.automl import inputs as automl_inputs
 from local_cloud.google.vertex.automl import trainings
 from local_cloud.google.vertex.automl.trainings import AutoMl
 from local_cloud.google.vertex.jobs import launch, splits, status
-from local_cloud.google.vertex.jobs.tracked_jobs import Tracking
+from local_cloud.google.vertex.jobs.tracked_jobs import TrackedJobs
 from local_cloud.google.vertex.models.registry import ModelRegistry
 from local_cloud.google.vertex.resources import billing, documents
 from local_cloud.google.vertex.resources.request import check_job_spec
 from local_cloud.google.vertex.resources.schema import (
     CustomJob,
     CustomJobSpec,
-    Json,
     TrainingPipeline,
     new_id,
     parse_message,
@@ -30,6 +29,7 @@ from local_cloud.google.vertex.resources.schema import (
     timestamp,
     with_text_args,
 )
+from local_cloud.json_types import Json
 from local_cloud.platform import Platform
 
 DIALECT = "vertex"  # the engine's name for this
@@ -43,7 +43,7 @@ class Training:
     """
 
     def __init__(
-        self, platform: Platform, models: ModelRegistry, tracking: Tracking, *, automl: AutoMl
+        self, platform: Platform, models: ModelRegistry, tracking: TrackedJobs, *, automl: AutoMl
     ) -> None:
         """models: where pipelines upload; tracking: what takes up the jobs' experiments.
 

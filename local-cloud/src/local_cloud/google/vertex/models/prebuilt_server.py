@@ -101,7 +101,7 @@ def tensorflow() -> Predict:
             name: library.constant([each[name] for each in instances], dtype=spec.dtype)
             for name, spec in inputs.items()
         }
-        outputs = {name: found.numpy().tolist() for name, found in signature(**columns).items()}
+        outputs = {name: tensor.numpy().tolist() for name, tensor in signature(**columns).items()}
         if len(outputs) == 1:
             return next(iter(outputs.values()))
         rows = zip(*outputs.values(), strict=True)
@@ -222,9 +222,9 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers["Content-Length"])
         body = self.rfile.read(length)
         try:
-            found = json.loads(body)
+            payload = json.loads(body)
             with self.turn:
-                answer = type(self).predict(found["instances"], found.get("parameters"))
+                answer = type(self).predict(payload["instances"], payload.get("parameters"))
             content = json.dumps({"predictions": answer}, allow_nan=False).encode()
         except Exception as problem:  # noqa: BLE001 - a model raises anything
             self._answer(400, self.explain_failure(problem).encode())

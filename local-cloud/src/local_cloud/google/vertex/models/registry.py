@@ -13,7 +13,6 @@ from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.request import GS_URI
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     MergeVersionAliasesRequest,
     Model,
     UploadModelRequest,
@@ -22,6 +21,7 @@ from local_cloud.google.vertex.resources.schema import (
     require,
 )
 from local_cloud.google.vertex.resources.schema import timestamp as rfc3339
+from local_cloud.json_types import Json
 from local_cloud.store import trees
 from local_cloud.store.errors import NoSuchBucket
 from local_cloud.store.objects import Objects
@@ -80,10 +80,10 @@ class ModelRegistry:
         bucket, _, folder = uri.removeprefix("gs://").partition("/")
         prefix = f"{folder.rstrip('/')}/" if folder else ""
         try:
-            found = any(True for _ in self.objects.names(bucket, prefix))
+            is_there = any(True for _ in self.objects.names(bucket, prefix))
         except NoSuchBucket:
-            found = False
-        if not found:
+            is_there = False
+        if not is_there:
             raise ApiError(
                 "FAILED_PRECONDITION",
                 f"There are no files under the folder {uri}; name the folder that a job wrote"
@@ -141,8 +141,8 @@ class ModelRegistry:
 
     def versions(self, name: str) -> list[Json]:
         """Return every version of a model, the oldest first; none where there is no such model."""
-        found = [document for _, document in self.records.list("vertex", f"{name}@")]
-        return sorted(found, key=lambda model: int(model["versionId"]))
+        documents = [document for _, document in self.records.list("vertex", f"{name}@")]
+        return sorted(documents, key=lambda model: int(model["versionId"]))
 
     def find(self, name: str) -> Json:
         """Return the document of `…/models/ID`, `…/models/ID@VERSION` or `…/models/ID@ALIAS`."""
@@ -154,8 +154,8 @@ class ModelRegistry:
 
     def get(self, name: str) -> Json:
         """models:get; asked for a version, its answer's name has the version's number."""
-        found = self.find(name)
-        return _add_version(found) if "@" in name else _render(found)
+        model = self.find(name)
+        return _add_version(model) if "@" in name else _render(model)
 
     def list_models(self, collection: str, query: dict[str, str]) -> Json:
         """Return the default version of each model."""
@@ -286,8 +286,8 @@ def _remove_files(model: Json) -> None:
 def _render(model: Json) -> Json:
     """Return a version's document as the service tells it."""
     labels = model.get("modelLabels", {}) | model.get("labels", {})
-    found = {field: value for field, value in model.items() if field not in INSIDE}
-    return found | ({"labels": labels} if labels else {})
+    rendered = {field: value for field, value in model.items() if field not in INSIDE}
+    return rendered | ({"labels": labels} if labels else {})
 
 
 def _add_version(model: Json) -> Json:

@@ -12,7 +12,7 @@ import json
 from local_cloud.google.vertex.pipelines.lineage import Lineage
 from local_cloud.google.vertex.pipelines.spec import PipelineSpec
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 KIND = "vertex-pipeline-cache"

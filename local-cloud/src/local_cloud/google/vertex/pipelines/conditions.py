@@ -40,10 +40,10 @@ def compile_condition(text: str) -> Callable[[Values], bool]:
     whole = _Parser(text).whole()
 
     def holds(values: Values) -> bool:
-        found = whole(values)
-        if not isinstance(found, bool):
-            raise InvalidCondition(f"the condition {text!r} is {found!r}, neither true nor false")
-        return found
+        outcome = whole(values)
+        if not isinstance(outcome, bool):
+            raise InvalidCondition(f"the condition {text!r} is {outcome!r}, neither true nor false")
+        return outcome
 
     return holds
 
@@ -71,10 +71,10 @@ class _Parser:
         )
 
     def whole(self) -> Term:
-        found = self.either()
+        term = self.either()
         if self.at < len(self.tokens):
             raise self.wrong(f"at {self.tokens[self.at][1]!r}")
-        return found
+        return term
 
     def take(self, *wanted: str) -> str:
         """Return the next token if it is one of these operators; "" otherwise."""
@@ -158,10 +158,10 @@ class _Parser:
 
     # ---- values ---------------------------------------------------------------------------------
     def truth(self, term: Term, values: Values) -> bool:
-        found = term(values)
-        if not isinstance(found, bool):
-            raise InvalidCondition(f"in {self.text!r}, {found!r} is neither true nor false")
-        return found
+        outcome = term(values)
+        if not isinstance(outcome, bool):
+            raise InvalidCondition(f"in {self.text!r}, {outcome!r} is neither true nor false")
+        return outcome
 
     def value(self, values: Values, name: str) -> Any:
         if name not in values:

@@ -19,8 +19,8 @@ from local_cloud.google.vertex.pipelines.lineage import Lineage
 from local_cloud.google.vertex.pipelines.placeholders import path_of
 from local_cloud.google.vertex.pipelines.spec import as_type, outputs_of, parse
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
@@ -81,10 +81,10 @@ def _artifacts(names: Mapping[str, list[str]], lineage: Lineage) -> Json:
     }
 
 
-def _artifact(found: Json, name: str) -> Json:
-    kind = {field: found.get(field, "") for field in ("schemaTitle", "schemaVersion")}
-    metadata = found.get("metadata", {})
-    return {"name": name, "type": kind, "uri": found.get("uri", ""), "metadata": metadata}
+def _artifact(described: Json, name: str) -> Json:
+    kind = {field: described.get(field, "") for field in ("schemaTitle", "schemaVersion")}
+    metadata = described.get("metadata", {})
+    return {"name": name, "type": kind, "uri": described.get("uri", ""), "metadata": metadata}
 
 
 def own(task: Task, job: Json) -> dict[str, str]:
@@ -156,20 +156,22 @@ def results(
     changes: Json = {}
     for name in outputs_of(component, "artifacts"):
         listed: list[Any] = said.get("artifacts", {}).get(name, {}).get("artifacts", [])
-        found = listed[0] if listed else {}
-        changes[name] = {field: found[field] for field in ("uri", "metadata") if found.get(field)}
+        reported = listed[0] if listed else {}
+        changes[name] = {
+            field: reported[field] for field in ("uri", "metadata") if reported.get(field)
+        }
     return values, changes
 
 
 def _json(objects: Objects, uri: str, hidden: bytes) -> Json:
     text = _text(objects, uri, hidden)
     try:
-        found = bodies.parse((text or "{}").encode())
-        if isinstance(found, dict):
+        content = bodies.parse((text or "{}").encode())
+        if isinstance(content, dict):
             for part in ("parameterValues", "artifacts"):
-                if not isinstance(found.get(part, {}), dict):
+                if not isinstance(content.get(part, {}), dict):
                     raise ValueError(part)
-            return found
+            return content
     except ValueError:
         pass
     raise ApiError("INVALID_ARGUMENT", f"{uri} is not the JSON of an executor's output")

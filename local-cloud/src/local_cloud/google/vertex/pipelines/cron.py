@@ -46,12 +46,12 @@ class Cron:
     def of(cls, text: str) -> Cron:
         """Read an expression; INVALID_ARGUMENT if it is none."""
         zone: tzinfo = UTC
-        if found := ZONE.match(text):
-            text = text[found.end() :]
+        if match := ZONE.match(text):
+            text = text[match.end() :]
             try:
-                zone = ZoneInfo(found[1])
+                zone = ZoneInfo(match[1])
             except (ZoneInfoNotFoundError, ValueError, OSError):
-                raise _invalid(text, f"{found[1]} is no time zone") from None
+                raise _invalid(text, f"{match[1]} is no time zone") from None
         words = text.split()
         if len(words) != len(FIELDS):
             raise _invalid(text, f"it has {len(words)} fields, and needs {len(FIELDS)}")
@@ -72,9 +72,9 @@ class Cron:
                 continue
             for hour in sorted(self.hours):
                 for minute in sorted(self.minutes):
-                    found = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone)
-                    if found.timestamp() > seconds:
-                        return found.timestamp()
+                    moment = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone)
+                    if moment.timestamp() > seconds:
+                        return moment.timestamp()
         return None
 
     def _fits(self, day: int, weekday: int) -> bool:
@@ -85,7 +85,7 @@ class Cron:
 
 def _read(word: str, allowed: range, names: dict[str, int], *, field: str) -> frozenset[int]:
     """Return the values of a field: `*`, `5`, `1-5`, `*/10`, `mon,wed`."""
-    found: set[int] = set()
+    values: set[int] = set()
     for part in word.lower().split(","):
         match = PART.fullmatch(part)
         if not match:
@@ -98,8 +98,8 @@ def _read(word: str, allowed: range, names: dict[str, int], *, field: str) -> fr
         every = int(step or 1)
         if every < 1 or not allowed[0] <= low <= high <= allowed[-1]:
             raise _invalid(word, f"{field} is from {allowed[0]} to {allowed[-1]}")
-        found.update(range(low, high + 1, every))
-    return frozenset(found)
+        values.update(range(low, high + 1, every))
+    return frozenset(values)
 
 
 def _number(word: str, names: dict[str, int], field: str) -> int:

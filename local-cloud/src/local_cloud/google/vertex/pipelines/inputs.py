@@ -21,7 +21,7 @@ from local_cloud.google.vertex.pipelines.spec import (
     parameter_sources,
 )
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 SELECTOR = re.compile(r"parseJson\(string_value\)((?:\[(?:\"[^\"]*\"|\d+)\])+)")
 STEP = re.compile(r"\[(\"[^\"]*\"|\d+)\]")
@@ -130,31 +130,31 @@ def artifacts(
     task: Json, component: Json, scope: Task, *, beside: Siblings
 ) -> dict[str, list[str]]:
     """Return the resource names of a task's input artifacts, by input."""
-    found: dict[str, list[str]] = {}
+    names_by_input: dict[str, list[str]] = {}
     for name, source in task.get("inputs", {}).get("artifacts", {}).items():
         if "componentInputArtifact" in source:
-            found[name] = scope.artifacts.get(source["componentInputArtifact"], [])
+            names_by_input[name] = scope.artifacts.get(source["componentInputArtifact"], [])
         else:
             wanted = source["taskOutputArtifact"]
             producer = beside[wanted["producerTask"]]
-            found[name] = producer.output_artifacts.get(wanted["outputArtifactKey"], [])
+            names_by_input[name] = producer.output_artifacts.get(wanted["outputArtifactKey"], [])
     for name, definition in inputs_of(component, "artifacts").items():
-        if not (found.get(name) or "dag" in component or definition.get("isOptional")):
+        if not (names_by_input.get(name) or "dag" in component or definition.get("isOptional")):
             raise Unresolved(f"the input {name} has no artifact")
-    return {name: names for name, names in found.items() if names}
+    return {name: names for name, names in names_by_input.items() if names}
 
 
 def items(task: Json, given: Json) -> list[Any]:
     """Return what a loop goes over."""
     source = task["parameterIterator"]["items"]
-    found = source["raw"] if "raw" in source else given.get(source["inputParameter"])
+    looped = source["raw"] if "raw" in source else given.get(source["inputParameter"])
     try:
-        found = json.loads(found) if isinstance(found, str) else found
+        looped = json.loads(looped) if isinstance(looped, str) else looped
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or len(found) > MOST_ITEMS:
+        looped = None
+    if not isinstance(looped, list) or len(looped) > MOST_ITEMS:
         raise Unresolved(f"the items of the loop are not a list of at most {MOST_ITEMS}")
-    return found
+    return looped
 
 
 def outputs(component: Json, inside: Siblings) -> tuple[Json, dict[str, list[str]]]:
@@ -167,14 +167,14 @@ def outputs(component: Json, inside: Siblings) -> tuple[Json, dict[str, list[str
             if one["outputParameterKey"] in made:
                 values[name] = made[one["outputParameterKey"]]
                 break
-    found: dict[str, list[str]] = {}
+    artifacts: dict[str, list[str]] = {}
     for name, source in declared.get("artifacts", {}).items():
         for one in source["artifactSelectors"]:
             names = inside[one["producerSubtask"]].output_artifacts.get(one["outputArtifactKey"])
             if names:
-                found[name] = names
+                artifacts[name] = names
                 break
-    return values, found
+    return values, artifacts
 
 
 def collect(component: Json, rounds: list[Task]) -> tuple[Json, dict[str, list[str]]]:
@@ -183,8 +183,8 @@ def collect(component: Json, rounds: list[Task]) -> tuple[Json, dict[str, list[s
         name: [one.output_parameters.get(name) for one in rounds]
         for name in outputs_of(component, "parameters")
     }
-    found = {
+    collected = {
         name: [each for one in rounds for each in one.output_artifacts.get(name, [])]
         for name in outputs_of(component, "artifacts")
     }
-    return values, found
+    return values, collected

@@ -30,7 +30,6 @@ from local_cloud.google.vertex.resources.errors import CANCELLED
 from local_cloud.google.vertex.resources.limits import refuse_field
 from local_cloud.google.vertex.resources.request import GS_URI
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     new_id,
     parse_message,
     require,
@@ -38,6 +37,7 @@ from local_cloud.google.vertex.resources.schema import (
     timestamp_after,
 )
 from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.json_types import Json
 
 KIND = "vertex-pipeline"
 JOB_ID = re.compile(r"[a-z][-a-z0-9]{0,127}")  # types/pipeline_service.py
@@ -66,7 +66,7 @@ class PipelineJobs:
     def start(self) -> None:
         """Go on with what an earlier server has left; the engine has started."""
         for name, job in self.records.list(KIND):
-            with self.records.understood(KIND, name):
+            with self.records.name_record_in_errors(KIND, name):
                 ended = job["state"] in ENDED
             if not ended:
                 self._run(job)
@@ -78,7 +78,7 @@ class PipelineJobs:
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    def running(self) -> int:
+    def count_running(self) -> int:
         """Return how many run."""
         return len(self._tasks)
 
@@ -102,9 +102,9 @@ class PipelineJobs:
 
     def create(self, parent: str, body: Json, chosen: str, *, schedule: str = "") -> Json:
         """Check, record and begin a pipeline job; returns it. schedule: whose run it is."""
-        return self.begin(parent, self.check(parent, body), chosen, schedule=schedule)
+        return self.submit(parent, self.check(parent, body), chosen, schedule=schedule)
 
-    def begin(
+    def submit(
         self,
         parent: str,
         checked: tuple[Json, PipelineSpec, Task],
@@ -153,17 +153,17 @@ class PipelineJobs:
         )
         require("parameters" not in config, "runtimeConfig.parameters: use parameterValues")
         given = pipeline_spec.parameters(spec.root, config.get("parameterValues", {}))
-        declared, found = inputs_of(spec.root, "artifacts"), {}
+        declared, artifacts = inputs_of(spec.root, "artifacts"), {}
         for name, artifact in config.get("inputArtifacts", {}).items():
             require(name in declared, f"inputArtifacts: the pipeline has no input {name!r}")
             full = f"{store}/artifacts/{artifact['artifactId']}"
             self._metadata.artifacts.get(full)
-            found[name] = [full]
+            artifacts[name] = [full]
         for name, definition in declared.items():
-            there = name in found or definition.get("isOptional")
+            there = name in artifacts or definition.get("isOptional")
             require(there, f"inputArtifacts.{name}: required")
         return new_task(
-            "", spec.name, "dag", component="", parent=0, parameters=given, artifacts=found
+            "", spec.name, "dag", component="", parent=0, parameters=given, artifacts=artifacts
         )
 
     def get(self, name: str) -> Json:
@@ -176,8 +176,8 @@ class PipelineJobs:
     def page(self, parent: str, query: dict[str, str]) -> Json:
         """Return one page of a location's jobs; "job_detail: not available in the list view"."""
         place = f"{parent}/pipelineJobs"
-        found, token = documents.page(self.records, place, query=query, render=dict, kind=KIND)
-        return {"pipelineJobs": found, "nextPageToken": token}
+        jobs, token = documents.page(self.records, place, query=query, render=dict, kind=KIND)
+        return {"pipelineJobs": jobs, "nextPageToken": token}
 
     def render(self, job: Json) -> Json:
         """Return the job with its tasks."""
@@ -211,19 +211,19 @@ class PipelineJobs:
     def together(self, call: str, parent: str, names: list[str]) -> Json:
         """Cancel or delete several; all or none. call: BatchCancel or BatchDelete."""
         require(0 < len(names) <= MOST_TOGETHER, f"names: 1 to {MOST_TOGETHER} of them")
-        found = [self.get(documents.number_project(name)) for name in names]
+        jobs = [self.get(documents.number_project(name)) for name in names]
         with self.records.transaction():
-            for job in found:
+            for job in jobs:
                 (self.cancel if call == "BatchCancel" else self.delete)(job)
             kind = f"{call}PipelineJobsResponse"
-            response = {"@type": f"{documents.TYPES}{kind}", "pipelineJobs": found}
+            response = {"@type": f"{documents.TYPES}{kind}", "pipelineJobs": jobs}
             return documents.record_operation(
                 self.records, parent, response, metadata=METADATA[call]
             )
 
     def _detail(self, task: Task, lineage: Lineage) -> Json:
         """Return a task, as types/pipeline_job.py has it."""
-        found: Json = {
+        described: Json = {
             "taskId": str(task.id),
             "taskName": task.name,
             "taskUniqueName": task.path,
@@ -236,18 +236,18 @@ class PipelineJobs:
             ],
         }
         for field, seconds in (("startTime", task.started), ("endTime", task.ended)):
-            found |= {field: timestamp(seconds)} if seconds else {}
+            described |= {field: timestamp(seconds)} if seconds else {}
         if task.parent:
-            found["parentTaskId"] = str(task.parent)
+            described["parentTaskId"] = str(task.parent)
         if execution := lineage.resource(task.execution):
-            found["execution"] = execution
+            described["execution"] = execution
         if task.error:
-            found["error"] = _error(task)
+            described["error"] = _error(task)
         if task.jobs:
             *failed, main = (f"{lineage.parent}/customJobs/{job}" for job in task.jobs)
             detail = {"mainJob": main} | ({"failedMainJobs": failed} if failed else {})
-            found["executorDetail"] = {"containerDetail": detail}
-        return found
+            described["executorDetail"] = {"containerDetail": detail}
+        return described
 
     # ---- the work -------------------------------------------------------------------------------
     def _run(self, job: Json) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from local_cloud.google.vertex.pipelines.task import Task
-from local_cloud.google.vertex.resources.schema import Json, new_id
+from local_cloud.google.vertex.resources.schema import new_id
 from local_cloud.google.vertex.tracking.metadata import ID, Metadata
+from local_cloud.json_types import Json
 
 SCHEMAS = {
     "": "system.Run",  # of the pipeline itself
@@ -59,11 +60,11 @@ class Lineage:
     def contexts(self) -> Json:
         """Return the two contexts, as far as nobody has deleted them."""
         kind = self._metadata.contexts.kind
-        found = {
+        names = {
             "pipelineContext": self.records.get(kind, self.pipeline),
             "pipelineRunContext": self.records.get(kind, self.run),
         }
-        return {field: context for field, context in found.items() if context}
+        return {field: context for field, context in names.items() if context}
 
     # ---- executions -----------------------------------------------------------------------------
     def execution(self, task: Task) -> str:
@@ -88,11 +89,11 @@ class Lineage:
 
         run: the execution of the pipeline itself, of which the SDK asks the metrics of all tasks.
         """
-        found = self.resource(task.execution)
-        if not found:
+        execution = self.resource(task.execution)
+        if not execution:
             return
         outputs = {f"output:{name}": value for name, value in task.output_parameters.items()}
-        changes = {"metadata": found.get("metadata", {}) | outputs, "state": STATES[task.state]}
+        changes = {"metadata": execution.get("metadata", {}) | outputs, "state": STATES[task.state]}
         self._metadata.executions.patch(task.execution, changes, "")
         if task.is_good and task.kind in ("container", "importer"):
             self._events(task.execution, "OUTPUT", task.output_artifacts)
@@ -146,9 +147,9 @@ class Lineage:
 
         "" if there is none.
         """
-        for found in self._metadata.artifacts.children(self.store):
-            if found.get("uri") == uri and found["schemaTitle"] == kind.get("schemaTitle"):
-                return str(found["name"])
+        for artifact in self._metadata.artifacts.children(self.store):
+            if artifact.get("uri") == uri and artifact["schemaTitle"] == kind.get("schemaTitle"):
+                return str(artifact["name"])
         return ""
 
     def resource(self, name: str) -> Json:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 FOUND = re.compile(r"\{\{\$([^{}]*)\}\}")
 NAME = r"\[''?(?P<name>[^'\]]+)''?\]"
@@ -26,8 +26,12 @@ PARTS = {
 OUTPUT_FILE = (".outputs.output_file", ".outputMetadataUri")
 # What a task is told about itself and its pipeline.
 OWN = (
-    *("pipeline_job_name", "pipeline_job_uuid", "pipeline_job_resource_name"),
-    *("pipeline_job_create_time_utc", "pipeline_task_name", "pipeline_task_uuid"),
+    "pipeline_job_name",
+    "pipeline_job_uuid",
+    "pipeline_job_resource_name",
+    "pipeline_job_create_time_utc",
+    "pipeline_task_name",
+    "pipeline_task_uuid",
     "pipeline_root",
 )
 
@@ -93,10 +97,10 @@ def resolve(words: Sequence[str], given: Json, own: Mapping[str, str]) -> list[s
 
     given: the executor input of the task. own: what OWN lists.
     """
-    found: list[str] = []
+    command: list[str] = []
     for word in words:
-        found += [fill(one, given, own) for one in _structures(word, given)]
-    return found
+        command += [fill(one, given, own) for one in _structures(word, given)]
+    return command
 
 
 def fill(text: str, given: Json, own: Mapping[str, str]) -> str:

@@ -33,8 +33,8 @@ from local_cloud.google.vertex.pipelines.spec import (
     upstream,
 )
 from local_cloud.google.vertex.pipelines.task import Task, TaskTable, below
-from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.google.vertex.tracking.metadata import Metadata
+from local_cloud.json_types import Json
 from local_cloud.pieces import Pieces
 
 FAST = "PIPELINE_FAILURE_POLICY_FAIL_FAST"
@@ -89,7 +89,7 @@ class PipelineRunner:
 
     async def _stop(self) -> None:
         """Stop the jobs of the tasks that run; those that wait all at once, for the disk's sake."""
-        jobs = [task.jobs[-1] for task in self._running()]
+        jobs = [task.jobs[-1] for task in self._running_tasks()]
         waiting = iter([job for job in jobs if self._engine.get(job).state is State.QUEUED])
         while several := list(islice(waiting, TOGETHER)):
             with self._records.transaction():
@@ -100,7 +100,7 @@ class PipelineRunner:
             self._engine.stop(job)
             await self._pieces.pause()
 
-    def _running(self) -> list[Task]:
+    def _running_tasks(self) -> list[Task]:
         """Return the tasks with a job, which may have ended, that have not."""
         return [task for task in self.tasks.all() if task.jobs and not task.is_over]
 
@@ -117,10 +117,10 @@ class PipelineRunner:
             await self._stop()
             await self._put_all(
                 task.now("CANCELLED", error="CANCELED")
-                for task in self._running()
+                for task in self._running_tasks()
                 if self._engine.get(task.jobs[-1]).state is State.STOPPED
             )
-        for task in self._running():
+        for task in self._running_tasks():
             await self._judge(task)
             await self._pieces.pause()
         await self._visit(root)
@@ -131,7 +131,7 @@ class PipelineRunner:
     def _watch(self) -> None:
         """Have the end, or the start, of each task's job be news."""
         self._watching = {job: task for job, task in self._watching.items() if not task.done()}
-        for task in self._running():
+        for task in self._running_tasks():
             if task.jobs[-1] not in self._watching:
                 waiting = asyncio.create_task(self._change_of(task.jobs[-1], task.state))
                 self._watching[task.jobs[-1]] = waiting
@@ -191,8 +191,8 @@ class PipelineRunner:
         around, _, name = task.path.rpartition(".")
         scope = self.tasks.get(around)
         assert scope
-        found: Json = self.spec.component(scope.component)["dag"]["tasks"][name]
-        return found
+        specified: Json = self.spec.component(scope.component)["dag"]["tasks"][name]
+        return specified
 
     async def _take_up(self, task: Task) -> None:
         """Read what a task has written."""
@@ -244,8 +244,8 @@ class PipelineRunner:
 
     def _inside(self, scope: Task) -> dict[str, Task]:
         names = self.spec.component(scope.component)["dag"]["tasks"]
-        found = {name: self.tasks.get(below(scope.path, name)) for name in names}
-        return {name: task for name, task in found.items() if task}
+        tasks = {name: self.tasks.get(below(scope.path, name)) for name in names}
+        return {name: task for name, task in tasks.items() if task}
 
     async def _turn(self, loop: Task, wanted: Json) -> None:
         """Start the rounds of a loop, as many side by side as it allows."""
@@ -370,12 +370,12 @@ class PipelineRunner:
 
     def _status(self, task: Task) -> Json:
         """Return what a task at the exit is told about one that it waits for."""
-        found = {
+        status = {
             "state": task.state,
             "pipelineJobResourceName": self.job["name"],
             "pipelineTaskName": task.name,
         }
-        return found | ({"error": {"code": 9, "message": task.error}} if task.error else {})
+        return status | ({"error": {"code": 9, "message": task.error}} if task.error else {})
 
     def _begin(self, task: Task, wanted: Json | None = None) -> None:
         """Begin a task whose inputs are there."""

@@ -19,7 +19,8 @@ from local_cloud.google.vertex.pipelines.cron import Cron
 from local_cloud.google.vertex.pipelines.jobs import ENDED, KIND, PipelineJobs
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.documents import number_project
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require, timestamp
+from local_cloud.google.vertex.resources.schema import parse_message, require, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store.records import NOT_WRITTEN
 
 OUTPUT_FIELDS = ("startedRunCount", "nextRunTime", "lastPauseTime", "lastResumeTime", "catchUp")

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.pipelines import conditions, placeholders
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 
 DEEPEST = 20  # pipelines in pipelines
 MOST_ITEMS = 1000  # of a loop
@@ -58,41 +59,41 @@ class PipelineSpec:
     @property
     def root(self) -> Json:
         """Return the component that is the pipeline itself."""
-        found: Json = self.json["root"]
-        return found
+        root: Json = self.json["root"]
+        return root
 
     def component(self, name: str) -> Json:
         """Return the component of this name; "": the pipeline itself."""
-        found: Json = self.json["components"][name] if name else self.root
-        return found
+        component: Json = self.json["components"][name] if name else self.root
+        return component
 
     def executor(self, component: Json) -> Json:
         """Return what a component without tasks of its own runs."""
-        found: Json = self.json["deploymentSpec"]["executors"][component["executorLabel"]]
-        return found
+        executor: Json = self.json["deploymentSpec"]["executors"][component["executorLabel"]]
+        return executor
 
 
 def inputs_of(component: Json, kind: str) -> Json:
     """Return the declared inputs of a component; kind: parameters or artifacts."""
-    found: Json = component.get("inputDefinitions", {}).get(kind, {})
-    return found
+    inputs: Json = component.get("inputDefinitions", {}).get(kind, {})
+    return inputs
 
 
 def outputs_of(component: Json, kind: str) -> Json:
     """Return the declared outputs of a component; kind: parameters or artifacts."""
-    found: Json = component.get("outputDefinitions", {}).get(kind, {})
-    return found
+    outputs: Json = component.get("outputDefinitions", {}).get(kind, {})
+    return outputs
 
 
 def upstream(task: Json) -> set[str]:
     """Return the names of the tasks that a task waits for."""
-    found = set(task.get("dependentTasks", []))
+    names = set(task.get("dependentTasks", []))
     for kind in ("parameters", "artifacts"):
         for source in task.get("inputs", {}).get(kind, {}).values():
             for way in ("taskOutputParameter", "taskOutputArtifact", "taskFinalStatus"):
                 if way in source:
-                    found.add(source[way]["producerTask"])
-    return found
+                    names.add(source[way]["producerTask"])
+    return names
 
 
 # ---- parameters -----------------------------------------------------------------------------
@@ -101,14 +102,14 @@ def parameters(component: Json, given: Json) -> Json:
     declared = inputs_of(component, "parameters")
     for name in given:
         require(name in declared, f"parameterValues: the pipeline has no parameter {name!r}")
-    found = {}
+    values = {}
     for name, definition in declared.items():
         value = given.get(name, definition.get("defaultValue"))
         if value is None:
             require(definition.get("isOptional"), f"parameterValues.{name}: required")
         else:
-            found[name] = as_type(value, definition, f"parameterValues.{name}")
-    return found
+            values[name] = as_type(value, definition, f"parameterValues.{name}")
+    return values
 
 
 def as_type(value: Any, definition: Json, where: str) -> Any:
@@ -169,7 +170,7 @@ def _check_version(given: Json) -> None:
     version = str(given.get("schemaVersion", ""))
     if not version.startswith("2.1"):
         compiler = given.get("sdkVersion") or "another compiler than kfp 2"
-        raise _missing(
+        raise _not_implemented(
             f"pipelines of schema version {version!r}, which {compiler} has compiled; compile this"
             " one anew: pip install 'kfp>=2', import dsl and compiler from kfp in place of kfp.v2,"
             " give components by keyword, and call compiler.Compiler().compile(pipeline_func=…,"
@@ -177,7 +178,7 @@ def _check_version(given: Json) -> None:
         )
 
 
-def _missing(what: str) -> ApiError:
+def _not_implemented(what: str) -> ApiError:
     return ApiError("UNIMPLEMENTED", f"not implemented in the local cloud: {what}")
 
 
@@ -225,9 +226,9 @@ class _Check:
             conditions.compile_condition(condition)
         strategy = trigger.get("strategy", STRATEGIES[0])
         if strategy not in STRATEGIES:
-            raise _missing(f"{where}: the trigger strategy {strategy}")
+            raise _not_implemented(f"{where}: the trigger strategy {strategy}")
         if "artifactIterator" in task:
-            raise _missing(f"{where}: a loop over artifacts")
+            raise _not_implemented(f"{where}: a loop over artifacts")
         name = task["componentRef"]["name"]
         require(name not in above, f"{where}: the component {name} contains itself")
         component = self.spec.json.get("components", {}).get(name)
@@ -255,14 +256,14 @@ class _Check:
         """Require of each input one source, of a kind that pipeline_inputs knows."""
         for kind, ways in SOURCES.items():
             for name, source in task.get("inputs", {}).get(kind, {}).items():
-                found = [way for way in source if way != "parameterExpressionSelector"]
-                if len(found) != 1 or found[0] not in ways:
-                    raise _missing(f"{where}: the input {name} from {found or 'nowhere'}")
-                if found[0].startswith("taskOutput"):
-                    _text(source[found[0]]["producerTask"], source[found[0]][ways[found[0]]])
-                elif ways[found[0]]:
-                    _text(source[found[0]])
-                elif found[0] == "runtimeValue":
+                sources = [way for way in source if way != "parameterExpressionSelector"]
+                if len(sources) != 1 or sources[0] not in ways:
+                    raise _not_implemented(f"{where}: the input {name} from {sources or 'nowhere'}")
+                if sources[0].startswith("taskOutput"):
+                    _text(source[sources[0]]["producerTask"], source[sources[0]][ways[sources[0]]])
+                elif ways[sources[0]]:
+                    _text(source[sources[0]])
+                elif sources[0] == "runtimeValue":
                     constant = source["runtimeValue"].get("constant")
                     placeholders.check_constant(constant, f"{where}: the input {name}")
         if loop := task.get("parameterIterator"):
@@ -281,17 +282,17 @@ class _Check:
         require(label in executors, f"{where}: there is no executor {label!r}")
         (kind,) = executors[label] or ["none"]
         if kind not in ("container", "importer"):
-            raise _missing(f"{where}: an executor of the kind {kind}")
+            raise _not_implemented(f"{where}: an executor of the kind {kind}")
         if kind == "container":
             container = executors[label]["container"]
             require(container.get("image"), f"{where}: {label} names no image")
             if str(container["image"]).startswith(READY_MADE):
-                raise _missing(
+                raise _not_implemented(
                     f"{where}: components of google-cloud-pipeline-components; write a component"
                     " that calls the SDK instead"
                 )
             if "lifecycle" in container:
-                raise _missing(f"{where}: container.lifecycle")
+                raise _not_implemented(f"{where}: container.lifecycle")
             words = [*container.get("command", []), *container.get("args", [])]
             for variable in container.get("env", []):
                 _text(variable["name"])
@@ -327,6 +328,6 @@ def _producers(outputs: Json) -> Iterator[str]:
 def parameter_sources(source: Json) -> list[Json]:
     """Return the outputs of tasks of which the first that there is becomes the pipeline's."""
     if "valueFromOneof" in source:
-        found: list[Json] = source["valueFromOneof"]["parameterSelectors"]
-        return found
+        selectors: list[Json] = source["valueFromOneof"]["parameterSelectors"]
+        return selectors
     return [source["valueFromParameter"]]

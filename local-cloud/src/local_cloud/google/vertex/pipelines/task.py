@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 from local_cloud.store import clock
 from local_cloud.store.records import Records
 

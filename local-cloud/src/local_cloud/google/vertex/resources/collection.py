@@ -12,13 +12,13 @@ from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.errors import not_found
 from local_cloud.google.vertex.resources.schema import (
     OUTPUT_ONLY,
-    Json,
     new_id,
     parse_message,
     require,
     require_fields,
     timestamp,
 )
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 # "1-128 characters, and valid characters are [a-z][0-9]-": types/tensorboard_service.py and others

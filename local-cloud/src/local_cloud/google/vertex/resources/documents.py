@@ -11,7 +11,8 @@ from local_cloud.google.filters import Functions, camel, compile_filter, order
 from local_cloud.google.projects import project_number
 from local_cloud.google.rest import page_token, read_page_token
 from local_cloud.google.vertex.resources.errors import not_found
-from local_cloud.google.vertex.resources.schema import Json, new_id, require, timestamp
+from local_cloud.google.vertex.resources.schema import new_id, require, timestamp
+from local_cloud.json_types import Json
 from local_cloud.store import readable
 from local_cloud.store.records import Records
 
@@ -100,8 +101,8 @@ def paginate(
 ) -> tuple[list[Json], str]:
     """Return one page of resources in the form that is shown, and the next page's token."""
     keep = compile_filter(query.get("filter", ""), functions)
-    found = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
-    chosen, after = rest.cut_page(found, *_window(query))
+    kept = order([item for item in rendered if keep(item)], query.get("orderBy", ""))
+    chosen, after = rest.cut_page(kept, *_window(query))
     return list(chosen), page_token(str(after)) if after else ""
 
 
@@ -159,9 +160,9 @@ def note_version(records: Records, operation: Json, version: str) -> Json:
     Only the path of the first request has the version: the SDK asks for the operation below /ui.
     """
     with records.transaction():
-        found = get(records, operation["name"]) | {VERSION: version}
-        records.put("vertex", operation["name"], found)
-    return show_operation(found)
+        noted = get(records, operation["name"]) | {VERSION: version}
+        records.put("vertex", operation["name"], noted)
+    return show_operation(noted)
 
 
 def record_deletion(records: Records, name: str) -> Json:

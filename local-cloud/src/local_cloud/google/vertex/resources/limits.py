@@ -1,22 +1,16 @@
 """Limits on lengths and numbers that hold for the fields of every message.
 
-Sources: the messages' documentation in the client library; for labels, what the service answers.
+Sources: what the client library documents (vertex_fields.json); for labels, the service's answers.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from local_cloud.google.definitions.vertex_fields import find_limits
 from local_cloud.google.rest import ApiError
 
-# In the documentation of a message: where the text on each of its fields begins.
-FIELD = re.compile(r"^    (\w+) \([^\n]*\):\n", re.MULTILINE)
-LONGEST = re.compile(r"(?:can|may) be up to (\d+) characters long")
-MOST = re.compile(r"[Mm]aximum (?:limit|number of [a-zA-Z ]+) is (\d+)")
 MOST_LABELS, LONGEST_LABEL, LABEL_BYTES = 64, 63, 127  # "less than 64 characters", "128 bytes"
 SYSTEM = "aiplatform.googleapis.com/"  # "System reserved label keys are prefixed with" it
 # As the service says it, for every kind of resource.
@@ -47,18 +41,6 @@ def check(kind: Any, message: Any, where: str) -> None:
     is_resource = "name" in fields and "labels" in fields  # an event of a pipeline is none
     if is_resource and not _are_allowed(message.labels):
         raise refuse_field(_place(where, "labels"), LABELS)
-
-
-@functools.cache
-def find_limits(kind: Any) -> dict[str, int]:
-    """Return the most characters, or entries, that a message's fields may have, if it says so."""
-    _, *blocks = FIELD.split(inspect.getdoc(kind) or "")
-    found = {}
-    for field, text in zip(blocks[::2], blocks[1::2], strict=True):
-        text = " ".join(text.split())
-        if match := LONGEST.search(text) or MOST.search(text):
-            found[field] = int(match[1])
-    return found
 
 
 def _place(where: str, field: str) -> str:

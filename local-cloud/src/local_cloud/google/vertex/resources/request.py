@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 # Machine series that custom training offers: Vertex AI's page "Configure compute resources", 2026.
 MACHINES = re.compile(
@@ -15,8 +16,11 @@ MACHINES = re.compile(
 # The accelerators of each series: the same page. A machine of another series takes none.
 ACCELERATORS = {
     "n1": (
-        *("NVIDIA_TESLA_K80", "NVIDIA_TESLA_P4", "NVIDIA_TESLA_P100"),
-        *("NVIDIA_TESLA_T4", "NVIDIA_TESLA_V100"),
+        "NVIDIA_TESLA_K80",
+        "NVIDIA_TESLA_P4",
+        "NVIDIA_TESLA_P100",
+        "NVIDIA_TESLA_T4",
+        "NVIDIA_TESLA_V100",
     ),
     "a2": ("NVIDIA_TESLA_A100", "NVIDIA_A100_80GB"),
     "a3": ("NVIDIA_H100_80GB", "NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB"),
@@ -89,8 +93,8 @@ def _counts(series: str, machine: str) -> tuple[int, ...]:
         return COUNTS
     if series == "g2":
         return (OF_G2.get(machine.rpartition("-")[2], 1),)
-    found = BUILT_IN.fullmatch(machine)
-    return (int(found[1]),) if found else ()
+    match = BUILT_IN.fullmatch(machine)
+    return (int(match[1]),) if match else ()
 
 
 def _check_pool(where: str, place: int, pool: Json) -> None:

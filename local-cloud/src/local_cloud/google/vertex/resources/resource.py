@@ -14,7 +14,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json
+from local_cloud.json_types import Json
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class Resource:
 
         within: the collection of what its resources lie in: `tensorboards/*`.
         """
-        found = {**_usual(kind), **(methods or {})}
+        available = {**_usual(kind), **(methods or {})}
         return cls(
             collection="/".join(filter(None, [within, kind.noun])),
             proto=kind.proto,
-            methods={name: method for name, method in found.items() if name not in without},
+            methods={name: method for name, method in available.items() if name not in without},
             long_running=long_running,
             on_loop=on_loop,
         )
@@ -107,7 +107,7 @@ def id_in_query(kind: Collection, call: Call) -> str:
     return call.query.get(f"{kind.singular}Id", "")
 
 
-def render_list(kind: Collection, found: tuple[list[Json], str]) -> Json:
+def render_list(kind: Collection, page: tuple[list[Json], str]) -> Json:
     """Return the answer to a list request: `{"tensorboardRuns": […], "nextPageToken": …}`."""
-    resources, token = found
+    resources, token = page
     return {kind.plural: resources, "nextPageToken": token}

@@ -21,8 +21,9 @@ from local_cloud.google.rest import read_json
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.resource import Call, Method, Resource
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.http import bodies
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 LOCATION = "/projects/{project}/locations/{location}"
@@ -116,21 +117,21 @@ def perform(resource: Resource, name: str, method: Method, *, call: Call, record
     if name not in resource.long_running:
         return method(call)
     with records.transaction():
-        found = method(call)
+        answer = method(call)
         if name not in VERBS:
             return documents.record_deletion(records, call.name)
         kind = resource.proto.__name__
         location = "/".join(call.name.split("/")[:4])
-        response = {"@type": documents.TYPES + kind, **cast(Json, found)}
+        response = {"@type": documents.TYPES + kind, **cast(Json, answer)}
         metadata = f"{VERBS[name]}{kind}OperationMetadata"
         return documents.record_operation(records, location, response, metadata=metadata)
 
 
 def _id(encoded: str) -> str:
     """Return a part of a resource's name, decoded; what is one segment of the path stays one."""
-    found = unquote(encoded)
-    require("/" not in found, f"{found!r} is not a valid resource id")
-    return found
+    segment = unquote(encoded)
+    require("/" not in segment, f"{segment!r} is not a valid resource id")
+    return segment
 
 
 def read_name(request: Request) -> str:

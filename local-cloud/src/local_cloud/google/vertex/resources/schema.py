@@ -6,8 +6,6 @@ Source: google.cloud.aiplatform_v1.types, the messages of the real client librar
 from __future__ import annotations
 
 import functools
-import inspect
-import re
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -26,17 +24,16 @@ from google.cloud.aiplatform_v1.types.model_service import (
 )
 from google.protobuf import json_format
 
+from local_cloud.google.definitions import vertex_fields
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources import limits
+from local_cloud.json_types import Json
 from local_cloud.store import clock
-
-Json = dict[str, Any]
 
 __all__ = [
     "CustomJob",
     "CustomJobSpec",
     "HyperparameterTuningJob",
-    "Json",
     "MergeVersionAliasesRequest",
     "Model",
     "TrainingPipeline",
@@ -46,14 +43,14 @@ __all__ = [
 # What the service fills in; a request that carries them is not wrong, they are not read.
 OUTPUT_ONLY = ("name", "state", "createTime", "startTime", "endTime", "updateTime", "error", "etag")
 
-
-# In the documentation of a message: the fields without which the service refuses it.
-REQUIRED = re.compile(r"^    (\w+) \([^\n]*\):\n +Required\.", re.MULTILINE)
-# What is called required there, and is not missed here: the SDK leaves an empty text out, and the
+# What is documented as required, and is not missed here: the SDK leaves an empty text out, and the
 # metadata of pictures; where the others are used they are refused in other words.
 NOT_MISSED = {
-    *(("EnvVar", "value"), ("Model", "display_name"), ("Dataset", "metadata")),
-    *(("StudySpec", "metrics"), ("StudySpec", "parameters")),
+    ("EnvVar", "value"),
+    ("Model", "display_name"),
+    ("Dataset", "metadata"),
+    ("StudySpec", "metrics"),
+    ("StudySpec", "parameters"),
     ("RuntimeConfig", "gcs_output_directory"),
 }
 
@@ -83,15 +80,15 @@ def parse_message(
         raise ApiError(
             "INVALID_ARGUMENT", f"Invalid JSON payload received{place}: {what}"
         ) from None
-    for field in () if is_patch else _missing(kind, message, where):
+    for field in () if is_patch else _find_missing(kind, message, where):
         raise ApiError("INVALID_ARGUMENT", f"{field}: required")
     for inner, each, place in _walk(kind, message, where):
         limits.check(inner, each, place)
-    found: Json = json_format.MessageToDict(message)
-    return {name: value for name, value in found.items() if name not in output_only}
+    canonical: Json = json_format.MessageToDict(message)
+    return {name: value for name, value in canonical.items() if name not in output_only}
 
 
-def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
+def _find_missing(kind: Any, message: Any, where: str) -> Iterator[str]:
     """Yield the required fields that are empty in the messages inside one of this kind.
 
     What it needs itself is checked where it is used. A number may be 0.
@@ -103,7 +100,7 @@ def _missing(kind: Any, message: Any, where: str) -> Iterator[str]:
             for one in each.DESCRIPTOR.fields:
                 if one.name in find_required(inner) and _is_empty(each, one):
                     yield f"{place}.{one.json_name}"
-            yield from _missing(inner, each, place)
+            yield from _find_missing(inner, each, place)
 
 
 def _walk(kind: Any, message: Any, where: str) -> Iterator[tuple[Any, Any, str]]:
@@ -152,10 +149,10 @@ def _is_empty(message: Any, field: Any) -> bool:
 @functools.cache
 def find_required(kind: Any) -> frozenset[str]:
     """Return the names of a message's required fields, as the client library documents them."""
-    names = set(REQUIRED.findall(inspect.getdoc(kind) or ""))
+    names = vertex_fields.find_required(kind)
     if kind.__name__.endswith("Request"):
         texts = kind.pb().DESCRIPTOR.fields_by_name
-        names = {name for name in names if texts[name].type != texts[name].TYPE_STRING}
+        names = frozenset(name for name in names if texts[name].type != texts[name].TYPE_STRING)
     return frozenset(name for name in names if (kind.__name__, name) not in NOT_MISSED)
 
 
@@ -168,18 +165,18 @@ def with_text_args(spec: Any) -> Any:
         return [with_text_args(item) for item in spec]
     if not isinstance(spec, dict):
         return spec
-    found = {name: with_text_args(value) for name, value in spec.items()}
-    if isinstance(args := found.get("args"), list):
-        found["args"] = [f"{arg:.15g}" if isinstance(arg, float) else arg for arg in args]
-    return found
+    inputs = {name: with_text_args(value) for name, value in spec.items()}
+    if isinstance(args := inputs.get("args"), list):
+        inputs["args"] = [f"{arg:.15g}" if isinstance(arg, float) else arg for arg in args]
+    return inputs
 
 
 def snake_case(kind: Any, resource: Json) -> Json:
     """Return the same resource with the proto's own field names."""
     message = kind.pb()()
     json_format.ParseDict(resource, message)
-    found: Json = json_format.MessageToDict(message, preserving_proto_field_name=True)
-    return found
+    converted: Json = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    return converted
 
 
 def require(fulfilled: object, message: str) -> None:

@@ -26,24 +26,24 @@ def series(paths: list[str]) -> Iterator[tuple[str, list[tuple[int, float, float
             Path(folder, Path(path).name).symlink_to(path)
         # 0 means all of them; what is not read here is not kept either.
         sizes = {"scalars": 0, "tensors": 0, "images": 1, "audio": 1, "histograms": 1}
-        found: Any = EventAccumulator(folder, sizes)
-        found.Reload()
-        for tag in found.Tags()["scalars"]:
-            yield tag, [(one.step, one.wall_time, one.value) for one in found.Scalars(tag)]
-        for tag in found.Tags()["tensors"]:  # as version 2 of TensorFlow writes its scalars
-            if found.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
+        accumulator: Any = EventAccumulator(folder, sizes)
+        accumulator.Reload()
+        for tag in accumulator.Tags()["scalars"]:
+            yield tag, [(one.step, one.wall_time, one.value) for one in accumulator.Scalars(tag)]
+        for tag in accumulator.Tags()["tensors"]:  # as version 2 of TensorFlow writes its scalars
+            if accumulator.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
                 yield (
                     tag,
                     [
                         (one.step, one.wall_time, float(tensor_util.make_ndarray(one.tensor_proto)))
-                        for one in found.Tensors(tag)
+                        for one in accumulator.Tensors(tag)
                     ],
                 )
 
 
 def read(runs: dict[str, list[str]]) -> list[dict[str, Any]]:
     """Return the series of the files of each run."""
-    found = []
+    lists = []
     for run, paths in runs.items():
         for tag, points in series(paths):
             # JSON knows no NaN; a proto's JSON form has it as a text.
@@ -51,8 +51,8 @@ def read(runs: dict[str, list[str]]) -> list[dict[str, Any]]:
                 [step, wall, value if math.isfinite(value) else _name(value)]
                 for step, wall, value in points
             ]
-            found.append({"run": run, "tag": tag, "points": told})
-    return found
+            lists.append({"run": run, "tag": tag, "points": told})
+    return lists
 
 
 def _name(value: float) -> str:

@@ -23,8 +23,9 @@ from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.documents import number_project
 from local_cloud.google.vertex.resources.errors import not_found
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require, timestamp
+from local_cloud.google.vertex.resources.schema import parse_message, require, timestamp
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 # "4-128 characters in length. Valid characters are [a-z][0-9]-": types/metadata_service.py
@@ -103,14 +104,14 @@ class Metadata:
 
     def _all(self, kind: Collection, store: str, names: list[str]) -> list[str]:
         """Return these names with projects by number, each that of a resource of this store."""
-        found = [number_project(name) for name in names]
-        for name in found:
+        full_names = [number_project(name) for name in names]
+        for name in full_names:
             require(
                 name.startswith(f"{store}/{kind.noun}/"),
                 f"{name!r} is not the name of one of the {kind.noun} of {store}",
             )
             kind.get(name)
-        return found
+        return full_names
 
     # ---- contexts ---------------------------------------------------------------------------
     def add_members(self, context: str, body: Json) -> Json:
@@ -141,14 +142,14 @@ class Metadata:
         return {}
 
     def _with_parents(self, name: str) -> set[str]:
-        found: set[str] = set()
+        seen: set[str] = set()
         waiting = [name]
         while waiting:
             one = waiting.pop()
-            if one not in found:
-                found.add(one)
+            if one not in seen:
+                seen.add(one)
                 waiting += self.contexts.get(one).get("parentContexts", [])
-        return found
+        return seen
 
     def remove_children(self, context: str, body: Json) -> Json:
         """removeContextChildren."""
@@ -213,30 +214,30 @@ class Metadata:
         require(hops is not None, "max_hops: a number from 0 is needed")
         self.artifacts.get(artifact)
         every = [event for _, event in self.records.list(EVENTS, f"{_store(artifact)}/")]
-        found, events = {artifact}, list[Json]()
+        seen, events = {artifact}, list[Json]()
         for _ in range(min(hops or 0, MOST_HOPS)):
             more = [
                 event
                 for event in every
-                if event not in events and found & {event["artifact"], event["execution"]}
+                if event not in events and seen & {event["artifact"], event["execution"]}
             ]
             if not more:
                 break
             events += more
-            found.update(event[end] for event in more for end in ("artifact", "execution"))
-        return self._graph(found, events)
+            seen.update(event[end] for event in more for end in ("artifact", "execution"))
+        return self._graph(seen, events)
 
     def _graph(self, names: set[str], events: list[Json]) -> Json:
         """Return the resources of these names, those that are still there, and the events."""
-        found: dict[str, Any] = {}
+        graph: dict[str, Any] = {}
         for kind in (self.artifacts, self.executions):
             own = (self.records.get(kind.kind, name) for name in sorted(names))
-            found[kind.noun] = [document for document in own if document]
-        there = {one["name"] for listed in found.values() for one in listed}
-        found["events"] = [
+            graph[kind.noun] = [document for document in own if document]
+        there = {one["name"] for listed in graph.values() for one in listed}
+        graph["events"] = [
             event for event in events if {event["artifact"], event["execution"]} <= there
         ]
-        return found
+        return graph
 
     # ---- for jobs ---------------------------------------------------------------------------
     def context(self, name: str) -> Json:

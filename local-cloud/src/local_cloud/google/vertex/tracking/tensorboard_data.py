@@ -17,8 +17,9 @@ from google.cloud.aiplatform_v1.types import (
 from local_cloud.google.rest import PAGE_BYTES, ApiError, fit
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json, parse_message, require, timestamp
+from local_cloud.google.vertex.resources.schema import parse_message, require, timestamp
 from local_cloud.http.whole_numbers import whole
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 KIND = "vertex-points"  # records of the name `SERIES/STEP`
@@ -71,16 +72,16 @@ class Points:
     def add(self, series: Json, points: list[Json]) -> None:
         """Record points of one series, inside the caller's transaction."""
         name, field = series["name"], FIELD[series["valueType"]]
-        found = series.get("metadata", {})
+        metadata = series.get("metadata", {})
         for point in points:
             require(field in point, f"timeSeriesData[].values[].{field}: required in {name}")
             point.setdefault("wallTime", timestamp(time.time()))
             step = int(point.get("step", 0))
             self.records.put(KIND, f"{name}/{_place(step)}", point)
-            if step >= int(found.get("maxStep", step)):
-                found["maxStep"] = str(step)
-            found["maxWallTime"] = max(found.get("maxWallTime", ""), point["wallTime"])
-        series |= {"metadata": found, "updateTime": timestamp(time.time())}
+            if step >= int(metadata.get("maxStep", step)):
+                metadata["maxStep"] = str(step)
+            metadata["maxWallTime"] = max(metadata.get("maxWallTime", ""), point["wallTime"])
+        series |= {"metadata": metadata, "updateTime": timestamp(time.time())}
         self.records.put(self.series.kind, name, series)
 
     def read(self, name: str, query: dict[str, str]) -> Json:
@@ -95,13 +96,13 @@ class Points:
     def read_many(self, board: str, names: list[str]) -> Json:
         """tensorboards/ID:batchRead."""
         require(names, "timeSeries: required")
-        found = []
+        series = []
         for name in map(documents.number_project, names):
             require(
                 name.startswith(f"{board}/experiments/"), f"{name!r} is no time series of {board}"
             )
-            found.append(self._data(self.series.get(name), 0, PAGE_BYTES // len(names)))
-        return {"timeSeriesData": found}
+            series.append(self._data(self.series.get(name), 0, PAGE_BYTES // len(names)))
+        return {"timeSeriesData": series}
 
     def _data(self, series: Json, most: int, room: int) -> Json:
         """Return all of a series' points, or so many.
@@ -113,7 +114,7 @@ class Points:
         names = self._names(series["name"])
         if most != -1:
             names = _thin(names, min(most, MOST_READ) or MOST[kind])
-        while (points := self._fitting(names, room)) is None:
+        while (points := self._read_within(names, room)) is None:
             names = _thin(names, len(names) // 2)
         return {
             "tensorboardTimeSeriesId": series["name"].rpartition("/")[2],
@@ -128,15 +129,15 @@ class Points:
     def _points(self, names: Iterable[str]) -> Iterator[Json]:
         return (point for name in names if (point := self.records.get(KIND, name)))
 
-    def _fitting(self, names: Sequence[str], room: int) -> list[Json] | None:
+    def _read_within(self, names: Sequence[str], room: int) -> list[Json] | None:
         """Return these points; None if they have more bytes, unless there is only one."""
-        found = []
+        points = []
         for point in self._points(names):
             room -= len(json.dumps(point))
             if room < 0 and len(names) > 1:
                 return None
-            found.append(point)
-        return found
+            points.append(point)
+        return points
 
     def export(self, name: str, body: Json) -> Json:
         """timeSeries/ID:exportTensorboardTimeSeries: every point, in pages, by step."""

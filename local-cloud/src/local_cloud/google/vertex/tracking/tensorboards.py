@@ -14,8 +14,9 @@ from google.cloud.aiplatform_v1.types import (
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json, new_id, parse_message, require
+from local_cloud.google.vertex.resources.schema import new_id, parse_message, require
 from local_cloud.google.vertex.tracking.tensorboard_data import Points
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 MOST_AT_ONCE = 1000  # "A maximum of 1000 … can be created in a batch": both batchCreate requests
@@ -82,7 +83,7 @@ class Tensorboards:
         order = (self.boards, self.experiments, self.runs, self.series)
         return order[order.index(kind) - 1]
 
-    def add(self, kind: Collection, parent: str, *, body: Json, chosen: str) -> Json:
+    def create_child(self, kind: Collection, parent: str, *, body: Json, chosen: str) -> Json:
         """Make an experiment, a run or a time series in its parent."""
         with self.records.transaction():
             self.above(kind).get(parent)
@@ -110,7 +111,7 @@ class Tensorboards:
                 require(parent == experiment, f"requests[].parent: {parent!r} is not {experiment}")
             return {
                 "tensorboardRuns": [
-                    self.add(
+                    self.create_child(
                         self.runs,
                         experiment,
                         body=one.get("tensorboardRun", {}),
@@ -135,7 +136,7 @@ class Tensorboards:
                     one.get("tensorboardTimeSeries", {}),
                     one.get("tensorboardTimeSeriesId", ""),
                 )
-                made.append(self.add(self.series, run, body=wanted, chosen=chosen))
+                made.append(self.create_child(self.series, run, body=wanted, chosen=chosen))
         return {"tensorboardTimeSeries": made}
 
 

@@ -32,7 +32,7 @@ def reports(file: Path, hidden: bytes = b"") -> list[Report]:
     """
     below = f"{file.parent.name}/{file.name}"
     text = job_files.read(file.parent.parent, below, most=MOST, hidden=hidden, end=True)
-    found = []
+    reports = []
     for line in text.splitlines():
         if len(line) > LONGEST:
             continue
@@ -40,10 +40,10 @@ def reports(file: Path, hidden: bytes = b"") -> list[Report]:
             report = json.loads(line)
             metrics = {name: _number(v) for name, v in report.items() if name not in OTHERS}
             step, seen = int(report.get("global_step", 0)), float(report.get("timestamp", 0))
-            found.append(Report(step, seen, metrics))
+            reports.append(Report(step, seen, metrics))
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             continue  # a line that is being written, or somebody else's
-    return found
+    return reports
 
 
 def _number(value: Any) -> float:

@@ -18,7 +18,8 @@ from local_cloud.engine.studies.early_stopping import Rule
 from local_cloud.engine.studies.search import Parameter, Value
 from local_cloud.engine.studies.spec import StudySpec
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
+from local_cloud.json_types import Json
 
 ALGORITHMS = {"GRID_SEARCH": "grid", "RANDOM_SEARCH": "random"}  # without one: bayesian
 SCALES = {"UNIT_LOG_SCALE": "log", "UNIT_REVERSE_LOG_SCALE": "reverse log"}

@@ -24,13 +24,13 @@ from local_cloud.google.vertex.resources.errors import INVALID_ARGUMENT
 from local_cloud.google.vertex.resources.request import check_job_spec
 from local_cloud.google.vertex.resources.schema import (
     HyperparameterTuningJob,
-    Json,
     new_id,
     parse_message,
     require,
     timestamp,
 )
 from local_cloud.google.vertex.tuning import metrics, study_spec
+from local_cloud.json_types import Json
 
 STATES = {
     State.RUNNING: "JOB_STATE_RUNNING",
@@ -65,30 +65,30 @@ class Tuning:
         job |= {"createTime": now, "updateTime": now}
         return job, wanted
 
-    def begin(self, checked: tuple[Json, StudySpec]) -> Json:
+    def submit(self, checked: tuple[Json, StudySpec]) -> Json:
         """Record and begin a tuning job as check() returned it; returns the resource."""
         job, wanted = checked
         with self.records.transaction():
             self.records.put("vertex", job["name"], job)
-            self.studies.begin(DIALECT, job["name"], wanted)
+            self.studies.submit(DIALECT, job["name"], wanted)
         return self.render(job)
 
     def render(self, job: Json) -> Json:
         """Return the resource with its state and its trials."""
         study = self.studies.get(job["name"])
         trials = [self._trial(job, number, trial) for number, trial in enumerate(study.trials, 1)]
-        found: Json = {"state": STATES[study.state], "trials": trials}
+        standing: Json = {"state": STATES[study.state], "trials": trials}
         if not (trials or study.state.ended):
-            found["state"] = "JOB_STATE_PENDING"
+            standing["state"] = "JOB_STATE_PENDING"
         if started := [trial["startTime"] for trial in trials if "startTime" in trial]:
-            found["startTime"] = min(started)
+            standing["startTime"] = min(started)
         if study.ended:
-            found |= dict.fromkeys(("endTime", "updateTime"), timestamp(study.ended))
+            standing |= dict.fromkeys(("endTime", "updateTime"), timestamp(study.ended))
         if study.state is State.FAILED:
             last = next((trial.reason for trial in reversed(study.trials) if trial.reason), "")
-            message = f"{study.failed} of {len(trials)} trials failed. The last: {last}"
-            found["error"] = {"code": INVALID_ARGUMENT, "message": message}
-        return job | found
+            message = f"{study.failed_count} of {len(trials)} trials failed. The last: {last}"
+            standing["error"] = {"code": INVALID_ARGUMENT, "message": message}
+        return job | standing
 
     def cancel(self, job: Json) -> None:
         """Stop its trials, and send no more; nothing happens to one that has ended."""
@@ -111,7 +111,7 @@ class Tuning:
             state = "INFEASIBLE" if trial.reason else "SUCCEEDED"
         elif backing.state is State.STOPPING:
             state = "STOPPING"
-        found: Json = {
+        rendered: Json = {
             "id": str(number),
             "state": state,
             "parameters": [
@@ -120,19 +120,19 @@ class Tuning:
             "customJob": self.training.name_of(trial.job),
         }
         if backing.started:
-            found["startTime"] = timestamp(backing.started)
+            rendered["startTime"] = timestamp(backing.started)
         if backing.ended:
-            found["endTime"] = timestamp(backing.ended)
+            rendered["endTime"] = timestamp(backing.ended)
         if trial.reason:
-            found["infeasibleReason"] = trial.reason
+            rendered["infeasibleReason"] = trial.reason
         if trial.result is not None:
             (metric,) = job["studySpec"]["metrics"]
             measured = {"metricId": metric["metricId"], "value": trial.result}
             steps = max(
                 (step for step, _ in self._reports(trial.job, metric["metricId"])), default=0
             )
-            found["finalMeasurement"] = {"stepCount": str(steps), "metrics": [measured]}
-        return found
+            rendered["finalMeasurement"] = {"stepCount": str(steps), "metrics": [measured]}
+        return rendered
 
     # ---- what a study asks ----------------------------------------------------------------------
     def send(self, study: Study, number: int, values: Mapping[str, Value]) -> str:
@@ -190,8 +190,8 @@ class Tuning:
 
     def _reports(self, job_id: str, tag: str) -> list[tuple[int, float]]:
         """(step, value) of each report of this tag that is a number, in the order they came in."""
-        found = [(line.step, line.metrics.get(tag, math.nan)) for line in self._lines(job_id)]
-        return [(step, value) for step, value in found if math.isfinite(value)]
+        reports = [(line.step, line.metrics.get(tag, math.nan)) for line in self._lines(job_id)]
+        return [(step, value) for step, value in reports if math.isfinite(value)]
 
     def _lines(self, job_id: str) -> list[metrics.Report]:
         file = metric_file(self.training.engine.log(job_id, PRIMARY).parent, PRIMARY)

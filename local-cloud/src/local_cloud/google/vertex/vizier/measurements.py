@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from local_cloud.engine.studies import early_stopping
 from local_cloud.engine.studies.early_stopping import Curve, Other
 from local_cloud.engine.studies.search import Trial
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
+from local_cloud.json_types import Json
 
 
 def check(measurement: Json, config: StudyConfig, where: str) -> None:
@@ -117,7 +118,7 @@ def _curve(trial: Json, config: StudyConfig) -> Curve:
     rule = next(iter(config.spec[name] for name in config.spec if name.endswith("StoppingSpec")))
     at = seconds if rule.get("useElapsedDuration") else step
     return [
-        (at(one), found[config.metric])
+        (at(one), measured[config.metric])
         for one in trial.get("measurements", [])
-        if config.metric in (found := values(one))
+        if config.metric in (measured := values(one))
     ]

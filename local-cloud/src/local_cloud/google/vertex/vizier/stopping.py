@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from local_cloud.google.vertex.resources.schema import Json
 from local_cloud.google.vertex.vizier import measurements
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
+from local_cloud.json_types import Json
 
 ENDED = ("SUCCEEDED", "INFEASIBLE")
 

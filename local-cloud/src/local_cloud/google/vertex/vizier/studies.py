@@ -11,9 +11,10 @@ from google.cloud.aiplatform_v1.types import LookupStudyRequest, Study
 
 from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources.collection import Collection
-from local_cloud.google.vertex.resources.schema import Json, parse_message
+from local_cloud.google.vertex.resources.schema import parse_message
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
 from local_cloud.google.vertex.vizier.trials import Trials
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 
@@ -38,13 +39,13 @@ class VizierStudies(Collection):
     def lookup(self, parent: str, body: Json) -> Json:
         """studies:lookup: find a study by its display name."""
         name = parse_message(LookupStudyRequest, body).get("displayName", "")
-        if found := self._find(parent, name):
-            return found
+        if study := self._find(parent, name):
+            return study
         raise ApiError("NOT_FOUND", f"There is no study {name!r} in {parent}.")
 
     def _find(self, parent: str, display_name: str) -> Json | None:
-        found = (one for one in self.children(parent) if one["displayName"] == display_name)
-        return next(found, None)
+        studies = (one for one in self.children(parent) if one["displayName"] == display_name)
+        return next(studies, None)
 
     def delete(self, name: str, etag: str = "") -> None:
         """Delete a study with its trials."""

@@ -10,8 +10,9 @@ from typing import Any
 from local_cloud.engine.studies.early_stopping import Rule
 from local_cloud.engine.studies.search import Parameter, Value, exists
 from local_cloud.google.rest import ApiError
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.google.vertex.tuning import study_spec
+from local_cloud.json_types import Json
 
 ALMOST = 1e-10  # "the Epsilon of the value matching": types/study.py, DiscreteValueCondition
 
@@ -70,7 +71,7 @@ class StudyConfig:
 
     def read_values(self, given: Sequence[Json], where: str) -> dict[str, Value]:
         """Return the values that a request gives some parameters, checked."""
-        found: dict[str, Value] = {}
+        checked: dict[str, Value] = {}
         known = {parameter.name for parameter in self.parameters}
         values = {one.get("parameterId", ""): one.get("value") for one in given}
         require(len(values) == len(given), f"{where}.parameters: one is there twice")
@@ -78,13 +79,13 @@ class StudyConfig:
             require(name in known, f"{where}.parameters: the study has no parameter {name!r}")
         for parameter in self.parameters:
             if parameter.name in values:
-                found[parameter.name] = _read_value(parameter, values[parameter.name], where)
+                checked[parameter.name] = _read_value(parameter, values[parameter.name], where)
         for parameter in self.parameters:
-            if parameter.name in found and parameter.parent in found:
-                fits = exists(parameter, found)
-                why = f"{parameter.parent} is {found[parameter.parent]}" if not fits else ""
+            if parameter.name in checked and parameter.parent in checked:
+                fits = exists(parameter, checked)
+                why = f"{parameter.parent} is {checked[parameter.parent]}" if not fits else ""
                 require(fits, f"{where}.parameters: there is no {parameter.name} where {why}")
-        return found
+        return checked
 
 
 def _read_value(parameter: Parameter, value: Any, where: str) -> Value:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from local_cloud.engine.studies import search
 from local_cloud.engine.studies.search import Value
-from local_cloud.google.vertex.resources.schema import Json, require
+from local_cloud.google.vertex.resources.schema import require
 from local_cloud.google.vertex.vizier import measurements
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
+from local_cloud.json_types import Json
 
 
 def read_contexts(request: Json, config: StudyConfig, count: int) -> list[dict[str, Value]]:
@@ -18,11 +19,11 @@ def read_contexts(request: Json, config: StudyConfig, count: int) -> list[dict[s
         len(contexts) in (0, count),
         f"contexts: {len(contexts)}; give none, or {count} as suggestionCount says",
     )
-    found = [
+    per_suggestion = [
         config.read_values(context.get("parameters", []), f"contexts[{place}]")
         for place, context in enumerate(contexts)
     ]
-    return found or [{} for _ in range(count)]
+    return per_suggestion or [{} for _ in range(count)]
 
 
 def agree(trial: Json, fixed: Mapping[str, Value], config: StudyConfig) -> bool:

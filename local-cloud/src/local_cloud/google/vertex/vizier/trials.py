@@ -21,7 +21,6 @@ from local_cloud.google.rest import ApiError
 from local_cloud.google.vertex.resources import documents
 from local_cloud.google.vertex.resources.collection import Collection
 from local_cloud.google.vertex.resources.schema import (
-    Json,
     parse_message,
     require,
     timestamp,
@@ -29,6 +28,7 @@ from local_cloud.google.vertex.resources.schema import (
 )
 from local_cloud.google.vertex.vizier import measurements, stopping, suggestions
 from local_cloud.google.vertex.vizier.study_config import StudyConfig
+from local_cloud.json_types import Json
 from local_cloud.store.records import Records
 
 NUMBERS = "vertex-trial-number"  # records of the number of each study's latest trial
@@ -57,8 +57,8 @@ class Trials:
     def page(self, study: str, query: dict[str, str]) -> Json:
         """Return one page of a study's trials."""
         self._studies.get(study)
-        found, token = documents.paginate(self.all(study), query)
-        return {"trials": found, "nextPageToken": token}
+        trials, token = documents.paginate(self.all(study), query)
+        return {"trials": trials, "nextPageToken": token}
 
     def optimal(self, study: str) -> Json:
         """trials:listOptimalTrials: the best one, or the Pareto-optimal ones."""
@@ -103,17 +103,19 @@ class Trials:
         require(client, "clientId: required")
         config = StudyConfig.of(self._studies.get(study))
         contexts = suggestions.read_contexts(request, config, count)
-        begun, found = timestamp(time.time()), list[Json]()
+        begun, suggested = timestamp(time.time()), list[Json]()
         with self._asked:
             for fixed in contexts:
-                trial = self._known(study, client, fixed, config=config, found=found)
+                trial = self._find_unfinished(
+                    study, client, fixed, config=config, suggested=suggested
+                )
                 trial = trial or self._new(study, client, fixed, config=config)
                 if trial is None:
                     break
-                found.append(trial)
+                suggested.append(trial)
         response = {
             "@type": f"{documents.TYPES}SuggestTrialsResponse",
-            "trials": found,
+            "trials": suggested,
             "studyState": self._studies.get(study)["state"],
             "startTime": begun,
             "endTime": timestamp(time.time()),
@@ -126,11 +128,11 @@ class Trials:
             facts={"clientId": client},
         )
 
-    def _known(
-        self, study: str, client: str, fixed: Json, *, config: StudyConfig, found: list[Json]
+    def _find_unfinished(
+        self, study: str, client: str, fixed: Json, *, config: StudyConfig, suggested: list[Json]
     ) -> Json | None:
         """Return a trial that the client has not completed, or one that waits for a client."""
-        taken = [trial["name"] for trial in found]
+        taken = [trial["name"] for trial in suggested]
         left = [trial for trial in self.all(study) if trial["name"] not in taken]
         for trial in left:
             mine = trial["state"] == "ACTIVE" and trial.get("clientId") == client

@@ -18,8 +18,8 @@ def letters(answer: str, among: str) -> str:
 
     Return an empty text if it has others than `among`.
     """
-    found = re.sub(r"\band\b|[^a-z]", "", answer, flags=re.IGNORECASE).upper()
-    return found if set(found) <= set(among) else ""
+    read = re.sub(r"\band\b|[^a-z]", "", answer, flags=re.IGNORECASE).upper()
+    return read if set(read) <= set(among) else ""
 
 
 def choice(right: str, others: Mapping[str, str], *, praise: str, advice: str) -> Exercise:

@@ -1,6 +1,6 @@
 """An engine in a machine of the test's own (machine.py), and jobs that attack that machine.
 
-`python attacked.py FOLDER PLACE …` writes files into the places, has jobs attack, and prints as
+`python attacks.py FOLDER PLACE …` writes files into the places, has jobs attack, and prints as
 JSON what each could do, and what of the machine has changed afterwards.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from local_cloud.engine.spec import JobContext, Plan, Replica
 from local_cloud.engine.warm import fork_server, warm_start
-from tests.engine.packed import sdist
+from tests.engine.archives import sdist
 from tests.engine.support import Cloud, alive, engine, until
 
 HOSTILE = Path(__file__).with_name("hostile.py")
@@ -70,21 +70,21 @@ def facts(folder: Path, places: list[str]) -> dict[str, Any]:
 
 def changes(kept: list[Path], places: list[str], bucket: Path, process: int) -> list[str]:
     """What of the machine is not as it was."""
-    found = [f"{path} has changed" for path in kept if path.read_text() != f"kept in {path}"]
-    found += [
+    problems = [f"{path} has changed" for path in kept if path.read_text() != f"kept in {path}"]
+    problems += [
         f"{each} is gone" for each in (ROOT / "testing", Path("/etc/passwd")) if not each.exists()
     ]
-    found += [f"{place} was written" for place in places if Path(place, "hostile").exists()]
+    problems += [f"{place} was written" for place in places if Path(place, "hostile").exists()]
     if not Path("/dev/null").is_char_device():
-        found.append("/dev/null was replaced")
+        problems.append("/dev/null was replaced")
     if not alive(process):
-        found.append("a process was ended")
+        problems.append("a process was ended")
     late = bucket / "late"
     before = late.read_text() if late.exists() else ""
     time.sleep(1.0)
     if late.exists() and late.read_text() != before:
-        found.append("a daemon has outlived its job")
-    return found
+        problems.append("a daemon has outlived its job")
+    return problems
 
 
 def plans(told: dict[str, Any], folder: Path, bucket: Path) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 from local_cloud.amazon.sagemaker.jobs import outputs
 from local_cloud.amazon.sagemaker.lineage.jobs import CHECKPOINT, DATA, IMAGE, TrackedJob
 from local_cloud.amazon.sagemaker.resources.request import places
+from local_cloud.json_types import Json
 
-Json = dict[str, Any]
 MODEL_ARTIFACT = "SageMaker.ModelArtifact"
 
 
@@ -32,7 +32,7 @@ def facts(request: Json, description: Json, statistics: list[Json]) -> Json:
     description: the job's; statistics: those of its metrics.
     """
     resources = request["ResourceConfig"]
-    found: Json = {
+    fields: Json = {
         "Parameters": {
             **{name: value(text) for name, text in (request.get("HyperParameters") or {}).items()},
             "SageMaker.ImageUri": value(request["AlgorithmSpecification"]["TrainingImage"]),
@@ -53,11 +53,11 @@ def facts(request: Json, description: Json, statistics: list[Json]) -> Json:
         "Metrics": statistics,
     }
     if "ModelArtifacts" in description:
-        found["OutputArtifacts"][MODEL_ARTIFACT] = artifact(outputs.model(request))
+        fields["OutputArtifacts"][MODEL_ARTIFACT] = artifact(outputs.model(request))
     for field, own in (("StartTime", "TrainingStartTime"), ("EndTime", "TrainingEndTime")):
         if own in description:
-            found[field] = description[own]
-    return found
+            fields[field] = description[own]
+    return fields
 
 
 def of_cluster(resources: Json) -> Json:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from local_cloud.amazon.protocols.model import Json
 from local_cloud.amazon.s3 import tags
 from local_cloud.amazon.s3.checksums import MEMBERS
 from local_cloud.amazon.s3.errors import Refusal, invalid
+from local_cloud.json_types import Json
 from local_cloud.store.values import Attributes, Object
 
 DEFAULT_TYPE = "binary/octet-stream"
 _LARGEST_METADATA = 2048  # bytes; docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
 _CLASSES = {
-    *("STANDARD", "REDUCED_REDUNDANCY", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING"),
-    *("GLACIER", "DEEP_ARCHIVE", "GLACIER_IR"),
+    "STANDARD",
+    "REDUCED_REDUNDANCY",
+    "STANDARD_IA",
+    "ONEZONE_IA",
+    "INTELLIGENT_TIERING",
+    "GLACIER",
+    "DEEP_ARCHIVE",
+    "GLACIER_IR",
 }
 # What is kept under the parameter's own name, and sent back.
 HEADERS = {
-    *("CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage", "Expires"),
+    "CacheControl",
+    "ContentDisposition",
+    "ContentEncoding",
+    "ContentLanguage",
+    "Expires",
     "WebsiteRedirectLocation",
 }
 SETTINGS = {*HEADERS, "ContentType", "Metadata", "StorageClass", "Tagging", "ServerSideEncryption"}
@@ -47,50 +57,50 @@ def of_request(params: Json) -> Attributes:
     if storage not in _CLASSES:
         message = "The storage class you specified is not valid"
         raise Refusal("InvalidStorageClass", message, StorageClassRequested=storage)
-    found = {"StorageClass": storage}
+    attributes = {"StorageClass": storage}
     if "ServerSideEncryption" in params:
-        found["ServerSideEncryption"] = params["ServerSideEncryption"]
-    return found
+        attributes["ServerSideEncryption"] = params["ServerSideEncryption"]
+    return attributes
 
 
-def etag(found: Object) -> str:
+def etag(stored: Object) -> str:
     """Return the ETag in its quotes: the MD5, or what an upload in parts left in its place."""
-    return f'"{found.attributes.get("ETag") or found.md5.hex()}"'
+    return f'"{stored.attributes.get("ETag") or stored.md5.hex()}"'
 
 
-def entry(found: Object) -> Json:
+def entry(stored: Object) -> Json:
     """Return the object as a list has it."""
-    algorithm = [name.removeprefix("Checksum") for name in MEMBERS & found.attributes.keys()]
+    algorithm = [name.removeprefix("Checksum") for name in MEMBERS & stored.attributes.keys()]
     return {
-        "Key": found.name,
-        "LastModified": found.created,
-        "ETag": etag(found),
-        "Size": found.size,
-        "StorageClass": storage_class(found) or "STANDARD",
+        "Key": stored.name,
+        "LastModified": stored.created,
+        "ETag": etag(stored),
+        "Size": stored.size,
+        "StorageClass": storage_class(stored) or "STANDARD",
         **({"ChecksumAlgorithm": algorithm} if algorithm else {}),
-        **({"ChecksumType": found.attributes["ChecksumType"]} if algorithm else {}),
+        **({"ChecksumType": stored.attributes["ChecksumType"]} if algorithm else {}),
     }
 
 
-def headers(found: Object) -> Json:
+def headers(stored: Object) -> Json:
     """Return the headers of HeadObject and GetObject, but for the length and the checksums."""
-    kept = found.attributes
+    kept = stored.attributes
     return {
         **{name: kept[name] for name in HEADERS & kept.keys()},
         "AcceptRanges": "bytes",
-        "ContentType": found.content_type,
-        "ETag": etag(found),
-        "LastModified": found.created,
+        "ContentType": stored.content_type,
+        "ETag": etag(stored),
+        "LastModified": stored.created,
         "Metadata": kept.get("Metadata", {}),
         "ServerSideEncryption": kept.get("ServerSideEncryption"),
-        "StorageClass": storage_class(found),
+        "StorageClass": storage_class(stored),
         "TagCount": len(kept.get("Tags", {})) or None,
     }
 
 
-def storage_class(found: Object) -> str | None:
+def storage_class(stored: Object) -> str | None:
     """Return the storage class; None for the usual one, which S3 leaves out of headers."""
-    kept = found.attributes.get("StorageClass", "STANDARD")
+    kept = stored.attributes.get("StorageClass", "STANDARD")
     return None if kept == "STANDARD" else kept
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local_cloud.billing import stored
+from local_cloud.billing import bucket_bytes
 from local_cloud.billing.ledger import bill
 from local_cloud.billing.prices import MONTH
 from local_cloud.platform import Platform
@@ -68,8 +68,8 @@ def test_a_small_bucket_is_added_up_each_time(platform: Platform) -> None:
 def test_a_bucket_that_takes_long_is_added_up_again_later(
     platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "INSTANT", 0.0)
-    monkeypatch.setattr(stored, "AGAIN", 1e9)
+    monkeypatch.setattr(bucket_bytes, "INSTANT", 0.0)
+    monkeypatch.setattr(bucket_bytes, "AGAIN", 1e9)
     seen = scans(monkeypatch)
     first, second = bill(platform, 2e9), bill(platform, 2e9 + 86_400)
     assert seen == ["b"]
@@ -82,8 +82,8 @@ def test_and_at_once_when_an_object_is_removed_or_overwritten(
     platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that nobody is told after a clean-up that there is still something to remove."""
-    monkeypatch.setattr(stored, "INSTANT", 0.0)
-    monkeypatch.setattr(stored, "AGAIN", 1e9)
+    monkeypatch.setattr(bucket_bytes, "INSTANT", 0.0)
+    monkeypatch.setattr(bucket_bytes, "AGAIN", 1e9)
     assert megabytes(platform) == ["3 MB"]
     platform.gs.delete("b", "written.bin")
     assert megabytes(platform) == ["2 MB"]

@@ -14,7 +14,7 @@ _LINE = 4096  # bytes, the longest
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;.*)?")
 
 
-class Chunked:
+class ChunkedBody:
     """Takes a body as it comes, in pieces of any size, and gives what it carries."""
 
     def __init__(self) -> None:
@@ -31,11 +31,11 @@ class Chunked:
             self._left -= len(data)
             return data
         self._buffer += data
-        found = []
+        pieces = []
         while self._buffer:
             if self._left:
                 piece = self._buffer[: self._left]
-                found.append(piece)
+                pieces.append(piece)
                 self._left -= len(piece)
                 self._buffer = self._buffer[len(piece) :]
                 continue
@@ -46,7 +46,7 @@ class Chunked:
                 break
             self._buffer = rest
             self._read(line)
-        return b"".join(found)
+        return b"".join(pieces)
 
     def finish(self) -> None:
         """Raise Refusal unless the body is complete."""

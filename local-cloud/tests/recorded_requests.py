@@ -27,15 +27,15 @@ class Recorded(NamedTuple):
 
 def record(url: str) -> list[Recorded]:
     """Call what the services have by the real SDKs, and return what they sent to `url`."""
-    found: list[Recorded] = []
-    with _watching(url, found):
+    requests_seen: list[Recorded] = []
+    with _watching(url, requests_seen):
         for call in (_gcs, _vertex, _trackers, _s3, _sagemaker, _records, _other_amazon):
             call()
-    return found
+    return requests_seen
 
 
 @contextlib.contextmanager
-def _watching(url: str, found: list[Recorded]) -> Iterator[None]:
+def _watching(url: str, requests_seen: list[Recorded]) -> Iterator[None]:
     import botocore.httpsession
     import requests
 
@@ -53,7 +53,7 @@ def _watching(url: str, found: list[Recorded]) -> Iterator[None]:
         }
         assert sent.url.startswith(url)
         target = sent.url.removeprefix(url) or "/"
-        found.append(Recorded(sent.method, target, headers, bytes(body or b"")))
+        requests_seen.append(Recorded(sent.method, target, headers, bytes(body or b"")))
 
     def kept(kind: type, name: str) -> Any:
         original: Callable[..., Any] = getattr(kind, name)

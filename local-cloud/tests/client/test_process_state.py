@@ -12,7 +12,7 @@ import pytest
 from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from local_cloud.client.suspended import is_suspended
+from local_cloud.client.process_state import is_suspended
 from tests.client.test_control import command_line
 
 

@@ -27,7 +27,7 @@ from local_cloud.store.records import Records
 
 
 @dataclass(frozen=True)
-class Tracking:
+class TrackingParts:
     """What the declarations of operations, and the jobs, choose from."""
 
     experiments: Experiments
@@ -42,7 +42,7 @@ class Tracking:
     jobs: JobLineage
 
     @classmethod
-    def of(cls, records: Records, tags: Tags) -> Tracking:
+    def of(cls, records: Records, tags: Tags) -> TrackingParts:
         """Make them."""
         experiments, trials, components, contexts, actions, artifacts = (
             Entities(records, tags, kind)

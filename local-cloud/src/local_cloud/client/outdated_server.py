@@ -44,8 +44,8 @@ def still_running(facts: Mapping[str, Any]) -> dict[str, int]:
     """Return what runs on a server that cannot say it: by kind, how many of them."""
     ended = ("SUCCEEDED", "FAILED", "STOPPED")
     jobs = sum(count for state, count in facts["jobs"].items() if state not in ended)
-    found = {"jobs": jobs, "deployed models": facts.get("deployments", 0)}
-    return {kind: count for kind, count in found.items() if count}
+    counts = {"jobs": jobs, "deployed models": facts.get("deployments", 0)}
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def in_words(counts: Mapping[str, int]) -> str:

@@ -53,11 +53,11 @@ class Acknowledged:
         for key, unsure in self._unsure.items():
             allowed = [self._last.get(key), *unsure]
             try:
-                found = find(key)
+                value = find(key)
             except OSError as problem:
-                found = problem
-            if found not in allowed:
+                value = problem
+            if value not in allowed:
                 note = tally.loses if key in self._last else tally.breaks
-                note(f"{self.kind} {key}: {found!r:.300}, not {allowed!r:.300}")
+                note(f"{self.kind} {key}: {value!r:.300}, not {allowed!r:.300}")
             elif key in self._last:
                 tally.survives()

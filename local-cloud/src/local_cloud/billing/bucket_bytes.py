@@ -18,7 +18,7 @@ INSTANT = 0.1  # seconds; a sum that takes less is never given again
 
 
 @dataclass(frozen=True)
-class Stored:
+class BucketBytes:
     """What a bucket holds; times are seconds since the epoch."""
 
     size: int  # bytes
@@ -26,7 +26,7 @@ class Stored:
     byte_seconds: float  # until `at`, of each object since it was written
     at: float
 
-    def until(self, now: float) -> Stored:
+    def until(self, now: float) -> BucketBytes:
         """Return the same, with its byte-seconds until a later moment."""
         more = self.size * (now - self.at)
         return replace(self, byte_seconds=self.byte_seconds + more, at=now)
@@ -36,7 +36,7 @@ class Stored:
 class _Known:
     state: Hashable  # of the bucket, when this was added up
     fresh_until: float  # of time.monotonic()
-    stored: Stored
+    stored: BucketBytes
 
 
 class _Sums(dict[str, _Known]):
@@ -50,7 +50,7 @@ class _Sums(dict[str, _Known]):
 _sums: WeakKeyDictionary[Objects, _Sums] = WeakKeyDictionary()
 
 
-def of_bucket(objects: Objects, bucket: str, now: float, *, state: Hashable) -> Stored:
+def of_bucket(objects: Objects, bucket: str, now: float, *, state: Hashable) -> BucketBytes:
     """Return what a bucket holds. Raises NoSuchBucket.
 
     state: what changes when an object is overwritten or removed by a request; then, all is added
@@ -68,11 +68,11 @@ def of_bucket(objects: Objects, bucket: str, now: float, *, state: Hashable) -> 
     return stored
 
 
-def _add_up(objects: Objects, bucket: str, now: float) -> Stored:
+def _add_up(objects: Objects, bucket: str, now: float) -> BucketBytes:
     size, since, byte_seconds = 0, math.inf, 0.0
     for bytes_, created in objects.sizes(bucket):
         if bytes_:
             size += bytes_
             since = min(since, created)
             byte_seconds += bytes_ * max(0.0, now - created)
-    return Stored(size, since, byte_seconds, now)
+    return BucketBytes(size, since, byte_seconds, now)

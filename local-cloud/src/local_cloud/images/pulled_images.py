@@ -21,7 +21,7 @@ FILES = "files"  # of a custom image: its file system, as far as it is known
 
 
 @dataclass(frozen=True)
-class Pulled:
+class PulledImage:
     """What was made for an image."""
 
     name: str
@@ -32,7 +32,7 @@ class Pulled:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltImage:
     """A custom image: what its Dockerfile says."""
 
     uri: str
@@ -51,7 +51,7 @@ class PulledImages:
         """folder: it may not be there yet."""
         self.folder = folder
 
-    def get(self, image: Image) -> Pulled | None:
+    def get(self, image: Image) -> PulledImage | None:
         """Return what was made for an image; None if it was not pulled."""
         return _read(self.folder / image.folder)
 
@@ -67,11 +67,11 @@ class PulledImages:
 
     def _of_prebuilt(self, uri: str, own: Base) -> Base:
         image = table.find(uri)
-        found = self.get(image) if image else None
-        if image is None or found is None:
+        pulled = self.get(image) if image else None
+        if image is None or pulled is None:
             return _not_pulled(uri, image, own)
         folder = self.folder / image.folder
-        version = ".".join(found.python.split(".")[:2])
+        version = ".".join(pulled.python.split(".")[:2])
         environment = folder / ENVIRONMENT
         return Base(
             name=image.folder,
@@ -80,7 +80,7 @@ class PulledImages:
             sites=(str(environment / f"lib/python{version}/site-packages"),),
             commands=(str(folder / COMMANDS),),
             unchanged=(str(folder), *server_folders()),
-            note=_describe(uri, found),
+            note=_describe(uri, pulled),
         )
 
     def remove_built(self, uri: str) -> bool:
@@ -92,18 +92,18 @@ class PulledImages:
         for path in sorted(self.folder.glob(f"built-*/{BUILT}")):
             if "." in path.parent.name:  # left by a process that was killed: half made or removed
                 continue
-            yield _document(path, Built)["uri"]
+            yield _document(path, BuiltImage)["uri"]
 
-    def find_built(self, uri: str) -> Built | None:
+    def find_built(self, uri: str) -> BuiltImage | None:
         """Return what the Dockerfile of an image says; None for one that was not built here."""
         path = self.place(uri) / BUILT
-        return Built(**_document(path, Built)) if path.exists() else None
+        return BuiltImage(**_document(path, BuiltImage)) if path.exists() else None
 
     def place(self, uri: str) -> Path:
         """Return the folder for a custom image."""
         return self.folder / f"built-{hashlib.sha256(uri.encode()).hexdigest()[:16]}"
 
-    def _of_built(self, built: Built, own: Base) -> Base:
+    def _of_built(self, built: BuiltImage, own: Base) -> Base:
         """Return the packages of the image that it begins with, and its own contents."""
         base = self._of_prebuilt(built.base, own)
         root = self.place(built.uri) / FILES
@@ -118,7 +118,7 @@ class PulledImages:
         return replace(base, contents=contents, note=f"{note}; {base.note}")
 
 
-def write(path: Path, about: Pulled | Built) -> None:
+def write(path: Path, about: PulledImage | BuiltImage) -> None:
     """Describe what was made, in a file."""
     path.write_text(json.dumps(asdict(about), indent=1), encoding="utf-8")
 
@@ -134,16 +134,16 @@ def _remove(folder: Path) -> bool:
     return True
 
 
-def _read(folder: Path) -> Pulled | None:
+def _read(folder: Path) -> PulledImage | None:
     path = folder / ABOUT
-    return Pulled(**_document(path, Pulled)) if path.exists() else None
+    return PulledImage(**_document(path, PulledImage)) if path.exists() else None
 
 
-def _document(path: Path, kind: type[Pulled] | type[Built]) -> dict[str, Any]:
+def _document(path: Path, kind: type[PulledImage] | type[BuiltImage]) -> dict[str, Any]:
     """Read a description; LocalCloudError, with the way out, for one that is damaged."""
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
-        whole = found.keys() == {each.name for each in fields(kind)}
+        document: dict[str, Any] = json.loads(path.read_bytes())
+        whole = document.keys() == {each.name for each in fields(kind)}
     except (OSError, ValueError, AttributeError):
         whole = False
     if not whole:
@@ -151,14 +151,14 @@ def _document(path: Path, kind: type[Pulled] | type[Built]) -> dict[str, Any]:
             f"{path} is damaged: remove the folder {path.parent}, then pull or build the image"
             " again"
         )
-    return found
+    return document
 
 
-def _describe(uri: str, found: Pulled) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    here = f"Python {found.python}"
-    if not found.python.startswith(f"{found.image_python}."):
-        here += f" (the image has {found.image_python}, which this machine lacked)"
+def _describe(uri: str, pulled: PulledImage) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in pulled.versions.items())
+    here = f"Python {pulled.python}"
+    if not pulled.python.startswith(f"{pulled.image_python}."):
+        here += f" (the image has {pulled.image_python}, which this machine lacked)"
     return f"{uri} was pulled as an environment: {here}, {versions}"
 
 

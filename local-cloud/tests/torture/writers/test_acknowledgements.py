@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from testing.tally import Tally
-from tests.torture.writers.acknowledged import Acknowledged, Key
+from tests.torture.writers.acknowledgements import Acknowledged, Key
 
 
-def compared(acknowledged: Acknowledged, found: dict[Key, object]) -> tuple[int, int, list[str]]:
+def compared(acknowledged: Acknowledged, values: dict[Key, object]) -> tuple[int, int, list[str]]:
     """How many keys are there, how many are lost, and what is said."""
     tally = Tally("test")
-    acknowledged.compare(found.get, tally)
+    acknowledged.compare(values.get, tally)
     return tally.survived, tally.lost, tally.problems
 
 
@@ -36,8 +36,8 @@ def test_the_value_that_was_acknowledged_last_has_to_be_there() -> None:
 
 
 def test_or_one_that_was_sent_after_it() -> None:
-    for found in (1, 2, 3):
-        assert compared(written(1, [2], [3]), {"a": found})[:2] == (1, 0)
+    for value in (1, 2, 3):
+        assert compared(written(1, [2], [3]), {"a": value})[:2] == (1, 0)
     assert compared(written(1, [2], 3), {"a": 2})[:2] == (0, 1)
     assert written(1, [2]).has("a") is False
     assert written(1, [2], 3).has("a") is True
@@ -50,8 +50,8 @@ def test_what_was_removed_has_to_be_gone() -> None:
 
 
 def test_what_was_not_acknowledged_counts_neither_as_tried_nor_as_lost() -> None:
-    for found in ({}, {"a": 1}):
-        assert compared(written([1]), found) == (0, 0, [])
+    for values in ({}, {"a": 1}):
+        assert compared(written([1]), values) == (0, 0, [])
     assert compared(written([1]), {"a": 2}) == (0, 0, ["key a: 2, not [None, 1]"])
 
 

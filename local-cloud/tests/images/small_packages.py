@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from local_cloud.images.pull import pull
-from local_cloud.images.pulled import PulledImages
+from local_cloud.images.pulled_images import PulledImages
 from local_cloud.images.table import Image
 from tests.engine.wheels import index, wheel
 
@@ -18,8 +18,8 @@ from tests.engine.wheels import index, wheel
 @contextmanager
 def variables(folder: Path) -> Iterator[dict[str, str]]:
     """An index of the wheels in a folder; variables by which it alone is configured."""
-    with index(folder) as found:
-        yield found | {
+    with index(folder) as variables_of_index:
+        yield variables_of_index | {
             "PIP_CONFIG_FILE": "/dev/null",
             "PIP_FIND_LINKS": "",
             "PIP_EXTRA_INDEX_URL": "",
@@ -36,9 +36,9 @@ def pulled(folder: Path, images: PulledImages, wanted: Sequence[Image]) -> Itera
         version = next((one.version for one in named.specifier), "1.0")
         wheel(folder, named.name.replace("-", "_"), version)
     before = dict(os.environ)
-    with variables(folder) as found:
+    with variables(folder) as variables_of_index:
         try:
-            os.environ.update(found)
+            os.environ.update(variables_of_index)
             for image in wanted:
                 pull(image, images, lambda line: None)
         finally:

@@ -38,7 +38,7 @@ def _link(episode: Entry, text: str, place: str = "") -> str:
 
 def key_points(plan: Plan, instructor: bool) -> list[nodes.Element]:
     """Return the key points of every episode, under its name."""
-    found = []
+    points = []
     for episode in plan.episodes:
         assert episode.path
         page = PageNodes(plan, episode.path, instructor)
@@ -46,8 +46,8 @@ def key_points(plan: Plan, instructor: bool) -> list[nodes.Element]:
         for div, _ in _divs(plan, episode, "keypoints"):
             part += page.prose(div.children)
             part += raw(f"<p>{_link(episode, 'To the episode ' + episode.title)}</p>")
-        found += [part] if len(part) > 1 else []
-    return found
+        points += [part] if len(part) > 1 else []
+    return points
 
 
 def notes(plan: Plan) -> list[nodes.Element]:

@@ -26,7 +26,7 @@ from local_cloud.platform import Platform
 from tests.examples_of_schemas import Examples
 
 VERTEX = "google.cloud.aiplatform_v1"
-DEFINITIONS = sorted(path.stem for path in Path(definitions.__file__).parent.glob("*.json"))
+DEFINITIONS = sorted(path.stem for path in Path(definitions.__file__).parent.glob("*.v?.json"))
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
 # The server's own, and what they take.
 OWN = {
@@ -65,9 +65,9 @@ def declared(folder: Path) -> list[Declared]:
     finally:
         platform.close_records()
     rules = {**dict(_of_vertex(resources)), **dict(_of_definitions())}
-    found = [_google(verb, path, rules) for verb, path in paths]
-    found += [each for one in apis for each in _amazon(one)]
-    return found + [_own(verb, path, body) for (verb, path), body in OWN.items()]
+    methods = [_google(verb, path, rules) for verb, path in paths]
+    methods += [each for one in apis for each in _amazon(one)]
+    return methods + [_own(verb, path, body) for (verb, path), body in OWN.items()]
 
 
 def amazon_apis(platform: Platform) -> list[Any]:
@@ -122,13 +122,13 @@ def _of_definitions() -> Iterator[tuple[tuple[str, str], Rule]]:
 def _services_of(resources: Iterable[Resource]) -> set[str]:
     """The modules of the API's services that have these resources, as their requests tell."""
     types = importlib.import_module(f"{VERTEX}.types")
-    found = {"prediction_service"}  # has no resources of its own
+    modules = {"prediction_service"}  # has no resources of its own
     for one in resources:
         plural = one.collection.rpartition("/")[2]
         names = (f"Get{one.proto.__name__}Request", f"List{plural[:1].upper()}{plural[1:]}Request")
         request = next(getattr(types, name) for name in names if hasattr(types, name))
-        found.add(request.__module__.rpartition(".")[2])
-    return found
+        modules.add(request.__module__.rpartition(".")[2])
+    return modules
 
 
 def _of_vertex(resources: Iterable[Resource]) -> Iterator[tuple[tuple[str, str], Rule]]:
@@ -153,9 +153,9 @@ def _rule(kind: Any, rule: dict[str, str]) -> Rule:
     in_path = {name.split("=")[0].split(".")[0] for name in re.findall(r"\{([^}]+)\}", rule["uri"])}
 
     def rest(examples: Examples) -> dict[str, Any]:
-        found = examples.of_proto(kind)
+        values = examples.of_proto(kind)
         names = {_camel(name) for name in in_path}
-        return {name: value for name, value in found.items() if name not in names}
+        return {name: value for name, value in values.items() if name not in names}
 
     def query(examples: Examples) -> dict[str, Any]:
         if inside == "*":
@@ -205,13 +205,13 @@ def _rest(operation: Any, signed_for: str) -> Declared:
 
     def query(examples: Examples) -> dict[str, Any]:
         always = {each.partition("=")[0]: each.partition("=")[2] for each in fixed.split("&")}
-        found = {
+        own = {
             member.serialization["name"]: examples.of_shape(member, name)
             for name, member in members.items()
             if member.serialization.get("location") == "querystring"
             and examples.is_there(needed=name in operation.input_shape.required_members, depth=0)
         }
-        return {name: value for name, value in (always | found).items() if name}
+        return {name: value for name, value in (always | own).items() if name}
 
     def body(examples: Examples) -> Any:
         return examples.of_shape(members[payload], payload) if payload else None

@@ -6,13 +6,10 @@ the fixtures of odd-collector-aws (read 2026).
 
 from __future__ import annotations
 
-from typing import Any
-
-from local_cloud.amazon.sagemaker.jobs.tracked import artifact, of_cluster
+from local_cloud.amazon.sagemaker.jobs.tracked_jobs import artifact, of_cluster
 from local_cloud.amazon.sagemaker.lineage.jobs import DATA, IMAGE, TrackedJob
 from local_cloud.amazon.sagemaker.processing.request import inputs, outputs
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 
 def job(arn: str, request: Json) -> TrackedJob:
@@ -27,7 +24,7 @@ def job(arn: str, request: Json) -> TrackedJob:
 def facts(request: Json, standing: Json) -> Json:
     """Return the fields of its trial component; standing: its status and times, as described."""
     status = standing["ProcessingJobStatus"]
-    found: Json = {
+    fields: Json = {
         "Parameters": of_cluster(request["ProcessingResources"]["ClusterConfig"]),
         "InputArtifacts": {
             "SageMaker.ImageUri": artifact(request["AppSpecification"]["ImageUri"]),
@@ -45,5 +42,5 @@ def facts(request: Json, standing: Json) -> Json:
     }
     for field, own in (("StartTime", "ProcessingStartTime"), ("EndTime", "ProcessingEndTime")):
         if own in standing:
-            found[field] = standing[own]
-    return found
+            fields[field] = standing[own]
+    return fields

@@ -83,9 +83,18 @@ HERE_NOT = r"{} is not part of the local cloud; restart the kernel with LESSON_T
         (lambda: asyncio.run(send_with_aiohttp()), HERE_NOT.format("speech.googleapis.com")),
     ],
     ids=[
-        *("Gemini on Vertex AI", "Gemini with a key", "Gemini asynchronous", "Gemini live"),
-        *("a token", "a channel", "a client over gRPC", "requests", "requests with a key"),
-        *("httpx", "httpx asynchronous", "aiohttp"),
+        "Gemini on Vertex AI",
+        "Gemini with a key",
+        "Gemini asynchronous",
+        "Gemini live",
+        "a token",
+        "a channel",
+        "a client over gRPC",
+        "requests",
+        "requests with a key",
+        "httpx",
+        "httpx asynchronous",
+        "aiohttp",
     ],
 )
 def test_the_sentence_names_the_service(

@@ -17,7 +17,7 @@ import pytest
 
 from local_cloud.client import control
 from local_cloud.client.home import CHECKOUT, Home
-from local_cloud.client.outdated import in_words
+from local_cloud.client.outdated_server import in_words
 from tests.google.vertex.support import IMAGE
 
 
@@ -95,8 +95,8 @@ print(job.state.name, flush=True)
 def facts(notebook: subprocess.Popen[str]) -> dict[str, Any]:
     """What its next call of `activate()` returns, after the lines that the SDKs print."""
     assert notebook.stdout
-    found: dict[str, Any] = json.loads(next(line for line in notebook.stdout if line[0] == "{"))
-    return found
+    content: dict[str, Any] = json.loads(next(line for line in notebook.stdout if line[0] == "{"))
+    return content
 
 
 @pytest.fixture
@@ -134,8 +134,8 @@ def test_a_job_that_runs_is_not_ended_and_the_sentence_says_how_to_restart(copy:
         before = facts(notebook)
         assert facts(notebook)["jobs"]
         copy.update()
-        found, said = copy.activate()
-        assert found["pid"] == before["pid"]
+        now_facts, said = copy.activate()
+        assert now_facts["pid"] == before["pid"]
         assert "holds now, and goes on, because of 1 job: `python -m local_cloud start`" in said
         ended, _ = notebook.communicate("\n")
     assert ended.endswith("JOB_STATE_SUCCEEDED\n")
@@ -185,8 +185,8 @@ def test_new_code_that_does_not_start_here_leaves_the_old_server_alone(copy: Cop
     before, _ = copy.activate()
     with open(copy.package / "platform.py", "a") as file:
         file.write("\nimport a_package_that_is_missing\n")
-    found, said = copy.activate()
-    assert found["pid"] == before["pid"]
+    facts, said = copy.activate()
+    assert facts["pid"] == before["pid"]
     assert "goes on, because the new code does not start here (ModuleNotFoundError: No" in said
 
 
@@ -276,8 +276,8 @@ os._exit(0)
 
 def test_every_kind_of_work_keeps_the_old_server(copy: Copy) -> None:
     out, _ = copy.run("-c", f"import os, time{ACTIVATE}{EACH_KIND}")
-    found = json.loads(out.splitlines()[-1])
-    assert found == ["BigQuery jobs", "deployed models", "jobs", "pipelines", "studies"]
+    content = json.loads(out.splitlines()[-1])
+    assert content == ["BigQuery jobs", "deployed models", "jobs", "pipelines", "studies"]
 
 
 def test_a_job_that_comes_while_the_server_makes_way_is_run_by_the_next_one(copy: Copy) -> None:

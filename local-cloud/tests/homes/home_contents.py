@@ -1,7 +1,7 @@
 """What a small home holds: each part is made through the real SDKs, and read back through them.
 
-    python kept.py make 2026-11-24     # by the version of that day
-    python kept.py read 2026-11-24     # by that version or a later one: print what is read, as JSON
+    python home_contents.py make 2026-11-24     # by the version of that day
+    python home_contents.py read 2026-11-24     # by that version or a later one: print it as JSON
 
 It runs with the `local_cloud` that PYTHONPATH names, so it imports nothing else of the project.
 """
@@ -62,8 +62,8 @@ def main(command: str, day: str) -> None:
     on_google.set_up()
     parts = {name: part for name, part in PARTS.items() if part.since <= day}
     if command == "read":
-        found = {name: part.read() for name, part in parts.items()}
-        print(json.dumps(found))  # the last line: the SDKs print others
+        readings = {name: part.read() for name, part in parts.items()}
+        print(json.dumps(readings))  # the last line: the SDKs print others
         return
     for part in parts.values():
         if part.make:

@@ -1,6 +1,6 @@
 """Check the SQL that is made for DuckDB with DuckDB's own parser: the second net of two.
 
-sql/allowed.py checks what was asked. This checks what came of it, so that a text which is written
+sql/allow_list.py checks what was asked. This checks what came of it: a text that is written
 where SQL is (an alias, a collation) cannot become a call or a table that nobody checked.
 """
 
@@ -40,8 +40,8 @@ def check(text: str, kind: str = "SELECT") -> None:
     if kind in CHANGES:  # DuckDB serializes no other statement than SELECT
         text = f"WITH changed AS ({text}\n) SELECT 1"
     with _parser().cursor() as cursor:
-        (found,) = cursor.execute(_SERIALIZE, [text]).fetchall()[0]
-    parsed = json.loads(found)
+        (serialized,) = cursor.execute(_SERIALIZE, [text]).fetchall()[0]
+    parsed = json.loads(serialized)
     if parsed["error"]:
         raise not_implemented(f"this query as DuckDB's SQL ({parsed['error_message']})")
     for node, names in _nodes(parsed["statements"]):

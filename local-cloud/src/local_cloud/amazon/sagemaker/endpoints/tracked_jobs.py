@@ -5,12 +5,9 @@ Source, for the names: a component in the fixtures of odd-collector-aws (read 20
 
 from __future__ import annotations
 
-from typing import Any
-
-from local_cloud.amazon.sagemaker.jobs.tracked import artifact, of_cluster
+from local_cloud.amazon.sagemaker.jobs.tracked_jobs import artifact, of_cluster
 from local_cloud.amazon.sagemaker.lineage.jobs import DATA, TrackedJob
-
-Json = dict[str, Any]
+from local_cloud.json_types import Json
 
 
 def job(document: Json) -> TrackedJob:
@@ -30,7 +27,7 @@ def facts(document: Json, model: Json | None) -> Json:
         "ModelPrimary.Image": containers[0].get("Image"),
         "ModelPrimary.DataUrl": containers[0].get("ModelDataUrl"),
     }
-    found: Json = {
+    facts: Json = {
         "Parameters": of_cluster(document["TransformResources"])
         | {f"SageMaker.{name}": {"StringValue": text} for name, text in words.items() if text},
         "InputArtifacts": {
@@ -49,8 +46,8 @@ def facts(document: Json, model: Json | None) -> Json:
     }
     for field, own in (("StartTime", "TransformStartTime"), ("EndTime", "TransformEndTime")):
         if own in document:
-            found[field] = document[own]
-    return found
+            facts[field] = document[own]
+    return facts
 
 
 def _input(document: Json) -> str:

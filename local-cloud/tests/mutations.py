@@ -1,6 +1,6 @@
 """Requests of the real SDKs, changed at random: nobody gets in without the secret, no 500.
 
-`python -m tests.mutated [COUNT [SEED]]` prints how many were tried and let in, and
+`python -m tests.mutations [COUNT [SEED]]` prints how many were tried and let in, and
 which ended in a server error, on a local cloud of its own.
 """
 
@@ -21,14 +21,43 @@ from urllib.parse import urlsplit
 import local_cloud
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from tests.recorded import Recorded, record
+from tests.recorded_requests import Recorded, record
 
 SECONDS = 60.0  # to wait for an answer
 
 TEXTS = (
-    *("", " ", "\0", "\ud800", "\U0001f600", "é", "x" * 5000, "NaN", "Infinity", "-1", "1e400"),
-    *("9" * 400, "a/b", "../..", "%2F", "%", "{", "[", "'", '"', "\\", "\n", "null", "true"),
-    *("gs://", "s3://", "s3:///", "gs://b\0", "arn:aws:", "0001-01-01T00:00:00Z", "1.5s", "a:b"),
+    "",
+    " ",
+    "\0",
+    "\ud800",
+    "\U0001f600",
+    "é",
+    "x" * 5000,
+    "NaN",
+    "Infinity",
+    "-1",
+    "1e400",
+    "9" * 400,
+    "a/b",
+    "../..",
+    "%2F",
+    "%",
+    "{",
+    "[",
+    "'",
+    '"',
+    "\\",
+    "\n",
+    "null",
+    "true",
+    "gs://",
+    "s3://",
+    "s3:///",
+    "gs://b\0",
+    "arn:aws:",
+    "0001-01-01T00:00:00Z",
+    "1.5s",
+    "a:b",
 )
 VALUES: tuple[Any, ...] = (
     *TEXTS, None, True, False, 0, -1, 1.5, 2**31, 2**63, -(2**64), 1e308, [], {}, [None], [[]],
@@ -130,8 +159,15 @@ def _wrong(secret: str, chance: random.Random) -> str:
     at = chance.randrange(1, len(secret))
     return chance.choice(
         (
-            *("", "/", "//", secret[:-1], secret + "x", secret.swapcase(), "/." + secret),
-            *(secret[:at] + secret[at + 1 :], secret[:at] + "%00" + secret[at + 1 :]),
+            "",
+            "/",
+            "//",
+            secret[:-1],
+            secret + "x",
+            secret.swapcase(),
+            "/." + secret,
+            secret[:at] + secret[at + 1 :],
+            secret[:at] + "%00" + secret[at + 1 :],
             secret + "%2Fstatus",
         )
     )
@@ -141,12 +177,12 @@ def _wrong(secret: str, chance: random.Random) -> str:
 def _json(request: Recorded, chance: random.Random) -> Recorded:
     try:
         body = json.loads(request.body)
-        found = list(places(body)) if isinstance(body, dict | list) else []
+        places_found = list(places(body)) if isinstance(body, dict | list) else []
     except ValueError:
-        found = []
-    if not found:
+        places_found = []
+    if not places_found:
         return _bytes(request, chance)
-    inside, key = chance.choice(found)
+    inside, key = chance.choice(places_found)
     kind = chance.randrange(8)
     if kind == 0 and isinstance(inside, dict):
         del inside[key]
@@ -181,8 +217,14 @@ def _bytes(request: Recorded, chance: random.Random) -> Recorded:
     to = min(at + chance.randrange(1, 20), len(body))
     text = chance.choice(TEXTS).encode(errors="surrogatepass")
     choices = (
-        *(body[:at], body[at:], body[:at] + text + body[at:], body[:at] + text + body[to:]),
-        *(body[:at] + b"\xff" + body[at:], b"", body + body, body[:at] + body[at:to] * 50),
+        body[:at],
+        body[at:],
+        body[:at] + text + body[at:],
+        body[:at] + text + body[to:],
+        body[:at] + b"\xff" + body[at:],
+        b"",
+        body + body,
+        body[:at] + body[at:to] * 50,
     )
     return request._replace(body=chance.choice(choices))
 
@@ -200,8 +242,8 @@ def _path(request: Recorded, chance: random.Random) -> Recorded:
         parts[at] += chance.choice(SEGMENTS)
     else:
         parts[at] = chance.choice(SEGMENTS)
-    found = "/".join(parts)
-    return request._replace(target=("" if found.startswith("/") else "/") + found + mark + query)
+    target = "/".join(parts)
+    return request._replace(target=("" if target.startswith("/") else "/") + target + mark + query)
 
 
 def _query(request: Recorded, chance: random.Random) -> Recorded:

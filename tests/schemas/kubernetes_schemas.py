@@ -22,8 +22,8 @@ def mistakes(document: Any) -> list[str]:
     else:
         schema = json.loads(KUBERNETES.read_text())
         schema["$ref"] = f"#/components/schemas/{KINDS[document['kind']]}"
-    found = Draft202012Validator(schema).iter_errors(document)
-    return [f"{error.json_path}: {error.message}" for error in found]
+    errors = Draft202012Validator(schema).iter_errors(document)
+    return [f"{error.json_path}: {error.message}" for error in errors]
 
 
 def closed(schema: Any) -> Any:
@@ -46,20 +46,20 @@ def closed(schema: Any) -> Any:
 
 def needed(schemas: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """These schemas, and those that they refer to."""
-    found: dict[str, Any] = {}
+    schemas_needed: dict[str, Any] = {}
     while names:
-        if (name := names.pop()) not in found:
-            found[name] = closed(schemas[name])
-            text = json.dumps(found[name])
+        if (name := names.pop()) not in schemas_needed:
+            schemas_needed[name] = closed(schemas[name])
+            text = json.dumps(schemas_needed[name])
             names += [each.split('"')[0] for each in text.split("#/components/schemas/")[1:]]
-    return found
+    return schemas_needed
 
 
 def main(swagger: str, crd: str) -> None:
     """Write both files from Kubeflow Trainer's swagger.json and its CRD of TrainJob."""
     schemas = json.loads(Path(swagger).read_text())["components"]["schemas"]
-    found = {"components": {"schemas": needed(schemas, list(KINDS.values()))}}
-    KUBERNETES.write_text(json.dumps(found, sort_keys=True, separators=(",", ":")) + "\n")
+    document = {"components": {"schemas": needed(schemas, list(KINDS.values()))}}
+    KUBERNETES.write_text(json.dumps(document, sort_keys=True, separators=(",", ":")) + "\n")
     (version,) = yaml.safe_load(Path(crd).read_text())["spec"]["versions"]
     schema = closed(version["schema"]["openAPIV3Schema"])
     schema["properties"]["metadata"] = {"type": "object"}

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from local_cloud.client.target import is_api
-from local_cloud.engine.isolation import outgoing
-from local_cloud.engine.isolation.outgoing import Proxy
+from local_cloud.engine.isolation import http_proxy
+from local_cloud.engine.isolation.http_proxy import Proxy
 
 Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Connect = Callable[[], Awaitable[Line]]
@@ -66,13 +66,13 @@ def test_its_connections_end_with_the_job_whatever_the_other_host_does() -> None
 def test_a_job_has_so_many_connections_and_each_says_soon_what_it_wants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(outgoing, "MOST", 2)
-    monkeypatch.setattr(outgoing, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(http_proxy, "MOST", 2)
+    monkeypatch.setattr(http_proxy, "HEAD_SECONDS", 0.3)
 
     async def story(_: Proxy, connect: Connect) -> None:
         lines = [await connect() for _ in range(3)]
         answers = await asyncio.gather(*(reader.read() for reader, _ in lines))
-        assert answers == [b"", b"", outgoing.TOO_MANY]
+        assert answers == [b"", b"", http_proxy.TOO_MANY]
 
     play(story)
 
@@ -89,7 +89,7 @@ def test_what_names_no_port_of_a_host_is_not_understood(line: bytes) -> None:
     async def story(_: Proxy, connect: Connect) -> None:
         reader, writer = await connect()
         writer.write(line + b"\r\n\r\n")
-        assert await reader.read() == outgoing.NOT_UNDERSTOOD
+        assert await reader.read() == http_proxy.NOT_UNDERSTOOD
 
     play(story)
 

@@ -3,5 +3,7 @@
 import sys
 from pathlib import Path
 
-# The script finds the modules beside it by their bare names, and so do the benchmarks.
-sys.path.append(str(Path(__file__).parents[1] / "training"))
+ROOT = Path(__file__).parents[2]
+# The script finds the modules beside it by their bare names, and so do the benchmarks; how one
+# measures is in the folder that both houses share.
+sys.path += [str(ROOT / "training"), str(ROOT / "local-cloud")]

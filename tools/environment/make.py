@@ -1,16 +1,16 @@
 """Make an environment and install into it: with uv, or with pip where uv cannot be had.
 
-Any Python from 3.8 runs this (`python -m tools.environment .venv -r requirements.txt`, or with
-packages in place of a file), so it imports the standard library alone, and package_index.py, which
-does the same. The environment has a newer Python if this one is too old for the lesson: uv finds
-one, or installs it. An environment that holds what is asked for is left as it is; any other, an
-unfinished one above all, is made from scratch.
+Any Python from 3.8 runs this (`python -m tools.environment .venv` with packages, or with `-r
+tools/lock/requirements.txt`), so it imports the standard library alone, and the files beside it,
+which do the same. The environment has a newer Python if this one is too old for the lesson: uv
+finds one, or installs it. An environment that holds what is asked for is left as it is; any other,
+an unfinished one above all, is made from scratch.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import importlib.util
 import os
 import re
 import shutil
@@ -20,14 +20,15 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
-from tools import package_index
-from tools.package_index import succeeds
+from tools.environment.kernel import IPYTHON, install_kernel, install_lesson
 
-ROOT = Path(__file__).resolve().parent.parent
-LOCK = ROOT / "requirements.txt"
-HASHES = ROOT / "tools" / "lock" / "hashes.txt"
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = ROOT / "tools/lock/requirements.txt"
+HASHES = ROOT / "tools/lock/hashes.txt"
 LOCAL_CLOUD = ROOT / "local-cloud"
+PACKAGE_INDEX = LOCAL_CLOUD / "src/local_cloud/images/package_index.py"
 OLDEST = (3, 11)  # the lesson's Python: requires-python in pyproject.toml
 
 FULL, SMALL = 2.6, 2.0  # GB that the lesson's environment fills: everything, or what cells need
@@ -38,21 +39,20 @@ IS_SMALL = "small.txt"  # in an environment that lacks the packages of BigQuery 
 # Nothing is kept beside a small environment, and modules are compiled when they are first imported.
 NO_CACHES = {"UV_NO_CACHE": "1", "PIP_NO_CACHE_DIR": "1", "UV_COMPILE_BYTECODE": "0"}
 
-# The kernel that the notebooks name: on a hub, JupyterLab's own "python3" is another environment's.
-KERNEL = {"display_name": "Rented machines", "language": "python", "name": "rented-machines"}
-KERNEL_FOLDER = Path("share/jupyter/kernels", KERNEL["name"])  # below the environment
 
-# IPython reads this when a kernel starts. Only kernels find the lesson's packages by it: a job runs
-# with the same interpreter, and has what was sent with it and nothing else, as on the services.
-IPYTHON = "etc/ipython"  # below the environment
-KERNEL_CONFIG = """\
-# Written by tools/environment.py: notebooks find the lesson wherever Jupyter was started.
-import sys
+def load(file: Path) -> ModuleType:
+    """Load one file of a package that is not installed yet, and is too new for some Pythons."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-sys.path.insert(0, {root!r})
-c = get_config()
-c.InteractiveShellApp.extensions = ["lesson.setup.notebook_errors"]
-"""
+
+# Where uv looks for packages, and which build of PyTorch it takes: the local cloud installs
+# packages for its images in the same way, with a file that needs the standard library alone.
+package_index = load(PACKAGE_INDEX)
+succeeds = package_index.succeeds
 
 
 class SetupError(RuntimeError):
@@ -179,17 +179,6 @@ def install_uv_into(folder: Path) -> Path | None:
     return None
 
 
-def install_lesson(configuration: Path, root: Path = ROOT) -> None:
-    """Have notebook kernels find the lesson's packages in `root`.
-
-    `configuration` is a folder in which IPython looks for settings: that of an environment, or of
-    a profile, which comes before it.
-    """
-    configuration.mkdir(parents=True, exist_ok=True)
-    file = configuration / "ipython_kernel_config.py"
-    file.write_text(KERNEL_CONFIG.format(root=str(root)), encoding="utf-8")
-
-
 def install_local_cloud(python: Path) -> None:
     """Install the local cloud from its folder, whose code it then runs; SetupError if that fails.
 
@@ -208,16 +197,6 @@ def drop_tests(environment: Path) -> None:
     for name in ("test", "tests"):
         for folder in list(environment.glob(f"lib/python3*/site-packages/**/{name}")):
             shutil.rmtree(str(folder), ignore_errors=True)
-
-
-def install_kernel(environment: Path) -> None:
-    """Describe the kernel of an environment where its own JupyterLab looks; a hub's has a copy."""
-    python = str(environment.absolute() / "bin" / "python")
-    argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    shown = {name: KERNEL[name] for name in ("display_name", "language")}
-    file = environment / KERNEL_FOLDER / "kernel.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"argv": argv, **shown}, indent=1), encoding="utf-8")
 
 
 def find_uv() -> Path | None:
@@ -258,7 +237,7 @@ def find_pip(python: Path) -> list[str] | None:
 
 def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
     """Install with uv, from where pip is configured to look, and check hashes; say if it worked."""
-    environment = package_index.settings()
+    environment: dict[str, str] = package_index.settings()
     install = [str(uv), "pip", "install", "--python", str(python)]
     build = package_index.torch_build(install, _torch(wanted), environment)
     checked = ["-c", str(HASHES)] if wanted.lesson else []
@@ -302,7 +281,3 @@ def pip_steps(wanted: Wanted) -> Iterable[list[str]]:
     if wanted.lesson:
         yield ["--require-hashes", "--no-deps", "-r", str(HASHES)]
     yield wanted.arguments()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,8 @@
 """Build and push the lesson's images: `python -m tools.image --cloud gcp` prints how.
 
-Nothing is run without --run. The image that trains is built from docker/Dockerfile, the one
-that serves (--serving) from docker/Dockerfile.serving; what may go into them is in .dockerignore.
+Nothing is run without --run. The image that trains is built from the Dockerfile beside this file,
+the one that serves (--serving) from Dockerfile.serving; what may go into each of them is in the
+file of its name with .dockerignore, which Docker's BuildKit reads.
 Building takes a Docker engine; Google builds the first without one (--remote).
 """
 
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NAME, SERVING = "rented-machines", "rented-machines-serving"
 CPU = "https://download.pytorch.org/whl/cpu"
 REGIONS = {"gcp": "us-central1", "aws": "us-east-1"}
@@ -46,7 +47,9 @@ def commands(
             f"--location={region} --project={account}"
         )
         if remote:
-            submit = f"gcloud builds submit --project={account} --config docker/cloudbuild.yaml"
+            submit = (
+                f"gcloud builds submit --project={account} --config tools/image/cloudbuild.yaml"
+            )
             return [make, f"{submit} --substitutions=_IMAGE={image} ."]
         return [make, f"gcloud auth configure-docker {region}-docker.pkg.dev --quiet", *build]
     registry = image.partition("/")[0]
@@ -93,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     choices = [f"--build-arg INDEX={CPU}"] * chosen.cpu
     choices += ["--build-arg RUN_AS=root"] * chosen.root
-    choices.append(f"--file docker/Dockerfile{'.serving' * chosen.serving}")
+    choices.append(f"--file tools/image/Dockerfile{'.serving' * chosen.serving}")
     made = commands(
         chosen.cloud, account, region, image=image, choices=choices, remote=chosen.remote
     )

@@ -23,10 +23,10 @@ from jupyter_core.paths import jupyter_runtime_dir
 from local_cloud import LocalCloudError
 from local_cloud.client import control
 from local_cloud.client.target import is_local
-from tools import start_page, workbooks
-from tools.folder import ROOT
+from tools.lab import start_page, workbooks
+from tools.pages.folder import ROOT
 
-SETTINGS = ROOT / "tools" / "jupyterlab.json"
+SETTINGS = Path(__file__).with_name("jupyterlab.json")
 # It listens on a port of loopback, and runs the code of any user of the machine who connects.
 DEBUGGER = "@jupyterlab/debugger-extension"
 

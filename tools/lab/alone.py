@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 VARIABLES = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")  # as in lesson/setup/places.py
 
@@ -31,7 +31,7 @@ import os
 
 if "{0}" in os.environ or "{1}" in os.environ:  # only this notebook is there
     ![ -d ~/rented-machines ] || git clone --depth 1 {source} ~/rented-machines
-    %run ~/rented-machines/tools/alone.py
+    %run ~/rented-machines/tools/lab/alone.py
 
 """
 
@@ -54,7 +54,7 @@ def elsewhere(source: str, branch: str, path: str) -> dict[str, str]:
 
 def prepare() -> None:
     """Make the environment, start the local cloud, and let this kernel find both; RuntimeError."""
-    show([sys.executable, "-m", "tools.environment", ".venv", "-r", "requirements.txt"])
+    show([sys.executable, "-m", "tools.environment", ".venv", "-r", "tools/lock/requirements.txt"])
     local_cloud = [str(VENV / "bin/python"), "-m", "local_cloud"]
     show([*local_cloud, "start"])
     for line in run([*local_cloud, "env"]):

@@ -1,8 +1,9 @@
 """On a hub, make the environment, its kernel and copies of the notebooks: `make hub` runs this.
 
-`python3 -m tools.hub` does the same without make, with any Python from 3.8. A hub is a JupyterLab
-that somebody else has started, such as Vertex AI Workbench, SageMaker Studio, or a JupyterHub. Its
-list of kernels gets a copy of the description of the lesson's kernel, which the notebooks name.
+`python3 -m tools.lab.hub` does the same without make, with any Python from 3.8. A hub is a
+JupyterLab that somebody else has started, such as Vertex AI Workbench, SageMaker Studio, or a
+JupyterHub. Its list of kernels gets a copy of the description of the lesson's kernel, which the
+notebooks name.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tools import environment
-from tools.environment import KERNEL_FOLDER, ROOT
+from tools.environment.kernel import KERNEL_FOLDER
+from tools.environment.make import LOCK, ROOT
+from tools.environment.make import main as make
 
 VENV = ROOT / ".venv"
 NEXT = """\
@@ -21,10 +23,10 @@ find its kernel, reload the page."""
 
 def main() -> None:
     """Make all three, unless they are there."""
-    environment.main([str(VENV), "-r", str(ROOT / "requirements.txt")])
+    make([str(VENV), "-r", str(LOCK)])
     python = VENV / "bin" / "python"
     for words in (
-        ["tools.workbooks"],
+        ["tools.lab.workbooks"],
         ["jupyter", "kernelspec", "install", "--user", str(VENV / KERNEL_FOLDER)],
         ["lesson.setup.places"],
     ):

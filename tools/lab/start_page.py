@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tools.folder import ROOT, Lesson
+from tools.pages.folder import ROOT, Lesson
 
 NAME = "start-here.md"
 PAGE = """\

@@ -1,20 +1,24 @@
 """Copies of the learners' notebooks to work in, and the page to start from: `make lab` makes them.
 
 A copy in work/ has no outputs, so that nothing looks as if it had been run, and is never written
-over, so that nobody's answers are lost. The pages that notebooks link to are copied each time. git
-ignores work/: the notebooks in notebooks/ stay as they were made.
+over, so that nobody's answers are lost. Where a notebook links to a learners' page, its copy links
+to the one in work/pages/, which is written each time. git ignores work/: the notebooks in
+notebooks/ stay as they were made.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
+import re
 import sys
 from pathlib import Path
 
-from tools import start_page
-from tools.environment import IPYTHON, install_kernel, install_lesson
-from tools.folder import ROOT
+from tools.environment.kernel import IPYTHON, install_kernel, install_lesson
+from tools.lab import start_page
+from tools.notebooks.pages import write_pages
+from tools.pages.folder import ROOT
+
+_TO_PAGE = re.compile(r"""(?<=[("])\.\./learners/(?=[\w-]+\.md)""")
 
 
 def copy_new(root: Path = ROOT) -> list[Path]:
@@ -30,10 +34,10 @@ def copy_new(root: Path = ROOT) -> list[Path]:
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
                 cell.update(outputs=[], execution_count=None)
+            else:
+                cell["source"] = _TO_PAGE.sub("pages/", "".join(cell["source"]))
         copy.write_text(json.dumps(notebook, indent=1, ensure_ascii=False), encoding="utf-8")
         copies.append(copy)
-    if (root / "notebooks" / "pages").is_dir():
-        shutil.copytree(root / "notebooks" / "pages", work / "pages", dirs_exist_ok=True)
     return copies
 
 
@@ -42,6 +46,7 @@ def prepare() -> None:
     install_lesson(Path(sys.prefix, IPYTHON))  # also into an environment that conda has made
     install_kernel(Path(sys.prefix))
     made = len(copy_new())
+    write_pages(ROOT)
     start_page.write()
     if made:
         print(f"Notebooks new in work/: {made}. They are yours; begin with {start_page.NAME}.")

@@ -1,8 +1,7 @@
 """From episodes to notebooks: `python -m tools.notebooks` writes, `--check` only looks.
 
 Every episodes/NN-slug.md gives notebooks/NN-slug.ipynb for learners and
-notebooks/instructor/NN-slug.ipynb, which also has the solutions and the instructor's notes. Every
-learners/NAME.md gives notebooks/pages/NAME.md, the same page for JupyterLab's Markdown.
+notebooks/instructor/NN-slug.ipynb, which also has the solutions and the instructor's notes.
 
 Cell ids are the names of linked sections, else hashes of the cells' content, so an unchanged page
 gives an unchanged file. Expected
@@ -27,10 +26,10 @@ from pathlib import Path
 import nbformat
 
 from lesson.exercises.kinds import verdict
-from tools.cells import NOTICE, Cell, Shown, cells, page_markdown
-from tools.environment import KERNEL
-from tools.folder import ROOT, PageError
-from tools.notebook_links import Episodes, id_of, page_file, read_episodes
+from tools.environment.kernel import KERNEL
+from tools.notebooks.cells import Cell, Shown, cells
+from tools.notebooks.links import Episodes, id_of, read_episodes
+from tools.pages.folder import ROOT, PageError
 
 
 def notebook_text(lesson: Episodes, path: Path, instructor: bool) -> str:
@@ -95,8 +94,8 @@ def _render_shown(shown: Shown, folder: Path) -> list[dict[str, object]]:
         picture = (folder / shown.picture).read_bytes()
     except OSError as problem:
         raise PageError(
-            f"cannot read {folder / shown.picture} ({problem.strerror}); `python -m tools.shown`"
-            " makes the pictures of runs"
+            f"cannot read {folder / shown.picture} ({problem.strerror}); "
+            "`python -m tools.pictures.shown` makes the pictures of runs"
         ) from problem
     data = {"image/png": b64encode(picture).decode(), "text/plain": shown.text}
     metadata = {"image/png": {"alt": shown.text}}
@@ -122,38 +121,25 @@ def _outputs(text: str) -> list[dict[str, object]]:
 
 
 def build(root: Path) -> dict[Path, str]:
-    """Return every notebook that the episodes call for, and the learners' pages, as text by path.
-
-    Raises PageError.
-    """
+    """Return every notebook that the episodes call for, as text by path. Raises PageError."""
     lesson = read_episodes(root)
     folder = lesson.root / "notebooks"
-    made = {
+    return {
         place / f"{path.stem}.ipynb": notebook_text(lesson, path, instructor)
         for path in lesson.pages
         for place, instructor in ((folder, False), (folder / "instructor", True))
     }
-    for path in lesson.beside:
-        file = page_file(lesson.root, path)
-        made[file] = page_markdown(lesson, path, file.parent)
-    return made
 
 
 def leftovers(root: Path, wanted: Mapping[Path, str]) -> list[Path]:
-    """Return files that were written from a page that is gone; a reader's own are not touched."""
+    """Return notebooks of an episode that is gone; a reader's own are not touched."""
     folder = root.resolve() / "notebooks"
-    found = [
-        *folder.glob("*.ipynb"),
-        *folder.glob("instructor/*.ipynb"),
-        *folder.glob("pages/*.md"),
-    ]
+    found = [*folder.glob("*.ipynb"), *folder.glob("instructor/*.ipynb")]
     return [path for path in sorted(found) if path not in wanted and _is_ours(path)]
 
 
 def _is_ours(path: Path) -> bool:
     try:
-        if path.suffix == ".md":
-            return path.read_bytes().startswith(NOTICE.partition("{")[0].encode())
         page = json.loads(path.read_bytes())["metadata"]["lesson"]["episode"]
         return Path(page).stem == path.stem  # else somebody's copy, under another name
     except (OSError, ValueError, LookupError, TypeError):

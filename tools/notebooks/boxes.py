@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import takewhile
 from operator import is_
 
-from tools.scanner import Div
+from tools.pages.scanner import Div
 
 # Red, green and blue, in the hues that the site gives its boxes
 # (tools/site/theme/static/lesson.css).

@@ -15,12 +15,12 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import alone
-from tools.links import without_comments, without_definitions
-from tools.notebook_boxes import Piece, join_pieces
-from tools.notebook_links import Episodes, Links
-from tools.paths import paths_of
-from tools.scanner import FOLDED, Block, Code, Div, Heading, Prose
+from tools.lab import alone
+from tools.notebooks.boxes import Piece, join_pieces
+from tools.notebooks.links import Episodes, Links
+from tools.pages.links import without_comments, without_definitions
+from tools.pages.paths import paths_of
+from tools.pages.scanner import FOLDED, Block, Code, Div, Heading, Prose
 
 OPENING = """\
 import lesson  # not found? Run `make setup` in the lesson's folder, and restart the kernel
@@ -52,7 +52,7 @@ _DEFINITION = re.compile(r"^(\S.*)\n: +(.*(?:\n +\S.*)*)", re.MULTILINE)  # a te
 
 @dataclass(frozen=True)
 class Shown:
-    """What a run of a cell has shown (tools/shown.py): text, or a picture and its description.
+    """What a run of a cell has shown: text, or a picture and its description.
 
     `line` and `end` are those of its block on the page.
     """
@@ -79,7 +79,7 @@ class Cell:
     shown: Shown | None = None
 
 
-class _Cells:
+class Cells:
     """Turns blocks into cells: Markdown is gathered until a code cell or a new section."""
 
     def __init__(self, page_links: Links, hidden: frozenset[str], live: bool = True) -> None:
@@ -162,7 +162,7 @@ class _Cells:
                 text = self.links.rewrite(without_comments(block.text))
                 return _DEFINITION.sub(_term, without_definitions(text)).rstrip()
             case Div():
-                inside = _Cells(self.links, self.hidden)
+                inside = Cells(self.links, self.hidden)
                 for child in block.children:
                     if not (isinstance(child, Div) and set(child.classes) & self.hidden):
                         inside._add(inside.markdown(child), ())
@@ -236,7 +236,7 @@ def cells(lesson: Episodes, path: Path, instructor: bool) -> list[Cell]:
         f"*Teaching {front.get('teaching', 0)} min, exercises {front.get('exercises', 0)} min*"
     )
     notice = NOTICE.format(page=path.relative_to(lesson.root).as_posix())
-    page_cells = _Cells(
+    page_cells = Cells(
         Links(lesson, path, folder), frozenset() if instructor else HIDDEN_FROM_LEARNERS
     )
     page_cells.blocks(page.blocks)
@@ -265,17 +265,3 @@ def _ways_on(lesson: Episodes, path: Path, links: Links) -> list[Cell]:
             day = f" {step.day}" if step.day else ""
             lines.append(f"{word}{day}: [{title}]({step.episode}.md)")
     return [Cell(False, links.rewrite(" · ".join(lines)))] if lines else []
-
-
-def page_markdown(lesson: Episodes, path: Path, folder: Path) -> str:
-    """Return a learners' page as Markdown that JupyterLab shows as the site does."""
-    page = lesson.beside[path]
-    made = _Cells(Links(lesson, path, folder), HIDDEN_FROM_LEARNERS, live=False)
-    made.blocks(page.blocks)
-    made.flush()
-    parts = [NOTICE.format(page=path.relative_to(lesson.root).as_posix())]
-    parts.append(f"# {(page.front_matter or {})['title']}")
-    for cell in made.cells:
-        parts += [f'<a id="{cell.name}"></a>'] if cell.name else []
-        parts.append(cell.text)
-    return "\n\n".join(parts) + "\n"

@@ -1,8 +1,9 @@
 """Where the links of a page lead from a notebook, and which of a page's names they point at.
 
 Of all that JupyterLab understands after a `#`, one thing works however far down a notebook it is:
-`#cell-id=…`. So a linked section begins a cell, and its name is that cell's id. The learners' pages
-stand beside the notebooks as Markdown; there `#name` finds an anchor.
+`#cell-id=…`. So a linked section begins a cell, and its name is that cell's id. Notebooks link to
+the learners' pages where git has them. `make lab` writes these pages for JupyterLab, into
+work/pages/, and makes its copies of the notebooks link to them; there `#name` finds an anchor.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.folder import Lesson, PageError, resolve_link
-from tools.links import Link, definitions, heading_names, links, outermost, page_links
-from tools.scanner import Page
+from tools.pages.folder import Lesson, PageError, resolve_link
+from tools.pages.links import Link, definitions, heading_names, links, outermost, page_links
+from tools.pages.scanner import Page
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
 _SPAN = re.compile(r"\[([^\[\]]*)\]\{\s*#([^\s{}]+)\s*\}")
@@ -111,14 +112,17 @@ class Links:
         if found in self.lesson.pages:
             cell_id = f"#cell-id={id_of(fragment)}" if fragment else ""
             return self._way(self._notebooks() / f"{found.stem}.ipynb", name) + cell_id
-        if found in self.lesson.beside:
-            found = page_file(self.lesson.root, found)
+        if found in self.lesson.beside and self._is_page():
+            found = self.folder / found.name  # they are written side by side
         return self._way(found, name) + (f"#{fragment}" if fragment else "")
 
     def _notebooks(self) -> Path:
         """Return where the notebooks are that this text leads to: instructors stay among theirs."""
-        own = self.lesson.root / "notebooks" / "instructor"
-        return own if self.folder == own else own.parent
+        return self.folder.parent if self._is_page() else self.folder
+
+    def _is_page(self) -> bool:
+        """Return whether the text is a learners' page, and not an episode."""
+        return self.path in self.lesson.beside
 
     def _way(self, to: Path, name: str) -> str:
         """Return the relative path to a file; nothing where the link names none."""
@@ -126,14 +130,7 @@ class Links:
 
     def is_target(self, name: str) -> bool:
         """Return whether links may point at this name: at every one of a learners' page."""
-        return bool(name) and (
-            self.path in self.lesson.beside or (self.path, name) in self.lesson.linked
-        )
-
-
-def page_file(root: Path, path: Path) -> Path:
-    """Return where a learners' page is for JupyterLab."""
-    return root / "notebooks" / "pages" / path.name
+        return bool(name) and (self._is_page() or (self.path, name) in self.lesson.linked)
 
 
 def id_of(name: str) -> str:

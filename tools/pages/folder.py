@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 import yaml
 
-from tools.links import definitions
-from tools.scanner import YAML_ERRORS, Page, scan
+from tools.pages.links import definitions
+from tools.pages.scanner import YAML_ERRORS, Page, scan
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = ("index.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE.md")
 PAGE_FOLDERS = ("episodes", "learners", "instructors", "profiles")
 

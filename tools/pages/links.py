@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tools.scanner import ATTRIBUTES, Attributes, Div, Heading, Page, Prose, read_attributes
+from tools.pages.scanner import ATTRIBUTES, Attributes, Div, Heading, Page, Prose, read_attributes
 
 # Whichever starts first holds: a backtick in a comment starts no code, `<!--` in code no comment.
 _COMMENT_OR_CODE = re.compile(

@@ -2,12 +2,12 @@
 
 A minute is 200 words or 10 lines of code; running a cell takes 10 seconds. Everything counts that
 the reader of the page sees, except the exercises, which state their minutes in their titles, and
-what a run has shown (tools/shown.py), which nobody reads word by word. A section whose heading
-begins with `Optional:` is not part of the core.
+what a run has shown (tools/pictures/shown.py), which nobody reads word by word. A section whose
+heading begins with `Optional:` is not part of the core.
 
-`python -m tools.pace` prints how dense the pages are: the characters of a page's file, without what
-a run has shown, for each minute that the page plans; without its optional sections, which no plan
-has minutes for, and with.
+`python -m tools.pages.pace` prints how dense the pages are: the characters of a page's file,
+without what a run has shown, for each minute that the page plans; without its optional sections,
+which no plan has minutes for, and with.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.folder import ROOT, Lesson
-from tools.links import heading_names, plain, without_comments, without_definitions
-from tools.scanner import Block, Code, Div, Heading, Page
+from tools.pages.folder import ROOT, Lesson
+from tools.pages.links import heading_names, plain, without_comments, without_definitions
+from tools.pages.scanner import Block, Code, Div, Heading, Page
 
 WORDS, LINES, CELLS = 200, 10, 6  # to a minute
 LONGEST_CORE = 25  # minutes of teaching

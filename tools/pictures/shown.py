@@ -1,4 +1,6 @@
-"""What a run of the cells shows, on the pages: `python -m tools.shown 02 04` renders it again.
+"""What a run of the cells shows, on the pages.
+
+`python -m tools.pictures.shown 02 04` renders it again.
 
 Below a live cell, an episode may have a picture of a run, `![…](fig/shown-NAME.png){alt="…"}`, or a
 block ```{.output .shown} with the table or the log that it showed. Unlike expected output, neither
@@ -22,11 +24,11 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-from tools.cells import Cell, cells
 from tools.copies import copy
-from tools.environment import install_lesson
-from tools.folder import ROOT
-from tools.notebook_links import read_episodes
+from tools.environment.kernel import install_lesson
+from tools.notebooks.cells import Cell, cells
+from tools.notebooks.links import read_episodes
+from tools.pages.folder import ROOT
 
 Output = dict[str, Any]
 _PICTURE = re.compile(r'<img[^>]* alt="([^"]*)"[^>]* src="data:image/png;base64,([^"]+)"')
@@ -37,7 +39,7 @@ LINES = 30  # of a log; the middle of a longer one is left out
 
 def main(arguments: list[str] | None = None) -> None:
     """Render the named episodes, or all."""
-    parser = argparse.ArgumentParser(prog="python -m tools.shown", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.pictures.shown", description=__doc__)
     parser.add_argument("numbers", nargs="*", help="of episodes, such as 02")
     numbers = parser.parse_args(arguments).numbers
     lesson = read_episodes(ROOT)

@@ -1,4 +1,4 @@
-"""What a job pays for a root of its own: `python -m benchmarks.roots [ROUNDS]`.
+"""What a job pays for a root of its own: `python -m benchmarks.jobs.roots [ROUNDS]`.
 
 The same jobs run in engines that differ in the level of isolation only; they take turns. Prints
 seconds from `submit` to the end of the job (medians), how long a training loop takes inside, and

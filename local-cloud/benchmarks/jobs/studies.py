@@ -1,8 +1,8 @@
 """Studies on a warm local cloud: how long one takes, and what the best of its trials is worth.
 
-`python -m benchmarks.studies speed ROUNDS` prints as JSON the seconds of each measure, which take
-turns; `... worth SEED` the results of the script's defaults and of the best of 24 trials, on the
-rows that the study was judged by and on rows that it never saw.
+`python -m benchmarks.jobs.studies speed ROUNDS` prints as JSON the seconds of each measure, which
+take turns; `... worth SEED` the results of the script's defaults and of the best of 24 trials, on
+the rows that the study was judged by and on rows that it never saw.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.jobs import BUCKET, IMAGE, SAGEMAKER_IMAGE, measure_seconds, warm
-from benchmarks.measure import ROOT, SCRIPT, as_table, last_line, ratio, say
-from lesson import preparation
+from benchmarks.jobs.job import BUCKET, IMAGE, SAGEMAKER_IMAGE, warm
+from benchmarks.lesson_code import SCRIPT, TABLE, UNSEEN, preparation
+from testing.measure import as_table, last_line, measure_seconds, ratio, say
 
 TRIALS = 12
 BEST_OF = 24
@@ -38,7 +38,7 @@ def upload(folder: Path) -> preparation.Prepared:
     import boto3
     from google.cloud import storage
 
-    made = preparation.prepare(ROOT / "data/titanic_train.csv", str(folder))
+    made = preparation.prepare(TABLE, str(folder))
     bucket, s3 = storage.Client().create_bucket(BUCKET), boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
     for path in (made.train, made.val):
@@ -163,7 +163,6 @@ def worth(seed: int, folder: Path) -> dict[str, Worth]:
 def judge(results: Path) -> Worth:
     """Judge what a trained model is worth, from its own results and on the table's test part."""
     import torch
-
     import train_nn
 
     script: Any = train_nn
@@ -171,7 +170,7 @@ def judge(results: Path) -> Worth:
     saved = torch.load(results / "model.pt", weights_only=True)
     model = script.build_model(len(preparation.FEATURES), metrics["configuration"]["hidden"], 0)
     model.load_state_dict(saved["model"])
-    table = preparation.read_passengers(ROOT / "data/titanic_test.csv")
+    table = preparation.read_passengers(UNSEEN)
     rules = (results / "preparation.json").read_text()
     X = torch.tensor(
         preparation.apply_json(
@@ -200,7 +199,7 @@ def main() -> None:
 def section() -> str:
     """Measure twelve trials against twelve bare runs; the best of 24 against the defaults."""
     say("studies: 12 trials two at a time and 12 bare runs take turns ...")
-    taken = last_line("-m", "benchmarks.studies", "speed", str(TURNS))
+    taken = last_line("-m", "benchmarks.jobs.studies", "speed", str(TURNS))
     lines = [
         (
             f"{TRIALS} bare runs, one after another",
@@ -220,7 +219,9 @@ def section() -> str:
     ]
     columns = ("what", "seconds (median)", "of the bare runs' time", "goal, under")
     say(f"studies: the best of {BEST_OF} trials, {STUDIES} studies ...")
-    found = [last_line("-m", "benchmarks.studies", "worth", str(seed)) for seed in range(STUDIES)]
+    found = [
+        last_line("-m", "benchmarks.jobs.studies", "worth", str(seed)) for seed in range(STUDIES)
+    ]
     middle = partial(_median, found)
     rows = [
         (words, *(f"{value:.3f}" for value in middle(name)))

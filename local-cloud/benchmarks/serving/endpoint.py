@@ -18,8 +18,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measure import ROOT, SCRIPT, as_table, last_line, output, ratio, say, take_turns
-from lesson.preparation import prepare
+from benchmarks.lesson_code import SCRIPT, SERVER, TABLE, preparation
+from testing.measure import as_table, last_line, output, ratio, say, take_turns
 
 IMAGE = "us-docker.pkg.dev/my-project/images/titanic:1"
 BODY = json.dumps({"instances": [[0.8, -0.7, 0.1, 0.4, -0.4, 0.5, 0.2]]})
@@ -28,7 +28,7 @@ TURNS, SECONDS, CLIENTS = 5, 4, (1, 64)  # seconds of a turn
 
 def train_model(folder: Path) -> Path:
     """Train a small model in a folder."""
-    made = prepare(ROOT / "data/titanic_train.csv", folder)
+    made = preparation.prepare(TABLE, folder)
     flags = ("--train", made.train, "--val", made.val, "--epochs", 50, "--model_dir", folder / "m")
     output(str(SCRIPT), *map(str, flags))
     return folder / "m"
@@ -41,7 +41,6 @@ def server(*command: str) -> Iterator[str]:
         port = str(probe.getsockname()[1])
     process = subprocess.Popen(
         [sys.executable, *(part.replace("{}", port) for part in command)],
-        cwd=ROOT,
         stdout=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
@@ -80,7 +79,7 @@ def endpoint(model: Path) -> Iterator[str]:
             display_name="benchmark",
             artifact_uri="gs://benchmark/model",
             serving_container_image_uri=IMAGE,
-            serving_container_command=[sys.executable, str(ROOT / "training/serve_nn.py")],
+            serving_container_command=[sys.executable, str(SERVER)],
         )
         made = uploaded.deploy(machine_type="n1-standard-2")
         try:
@@ -92,7 +91,7 @@ def endpoint(model: Path) -> Iterator[str]:
 
 def rates(url: str, clients: int) -> float:
     """Count requests answered in a second, and keep the 99th percentile beside it."""
-    found = last_line("-m", "benchmarks.load", url, str(clients), str(SECONDS), BODY)
+    found = last_line("-m", "benchmarks.serving.load", url, str(clients), str(SECONDS), BODY)
     LATE.setdefault((url, clients), []).append(found["p99"])
     return float(found["rate"])
 
@@ -105,10 +104,10 @@ def section() -> str:
     say("serving ...")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         model = train_model(Path(folder))
-        plain = stack.enter_context(server("-m", "benchmarks.plain_server", str(model), "{}"))
-        alone = stack.enter_context(
-            server("training/serve_nn.py", "--model_dir", str(model), "--port", "{}")
+        plain = stack.enter_context(
+            server("-m", "benchmarks.serving.plain_server", str(model), "{}")
         )
+        alone = stack.enter_context(server(str(SERVER), "--model_dir", str(model), "--port", "{}"))
         urls = {
             "FastAPI and uvicorn": f"{plain}/predict",
             "serve_nn.py": f"{alone}/invocations",

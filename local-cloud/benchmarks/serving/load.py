@@ -1,8 +1,8 @@
 """Clients that send one request after the other over connections of their own.
 
-`python -m benchmarks.load URL CLIENTS SECONDS BODY` prints, as JSON, the requests answered in a
-second and the latencies' median and 99th percentile in milliseconds. An answer other than 200 ends
-it.
+`python -m benchmarks.serving.load URL CLIENTS SECONDS BODY` prints, as JSON, the requests answered
+in a second and the latencies' median and 99th percentile in milliseconds. An answer other than 200
+ends it.
 """
 
 from __future__ import annotations

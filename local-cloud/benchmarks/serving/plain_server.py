@@ -1,6 +1,6 @@
 """What a reader would write instead: the model behind FastAPI, one request at a time.
 
-`python -m benchmarks.plain_server MODEL_DIR PORT` answers POST /predict.
+`python -m benchmarks.serving.plain_server MODEL_DIR PORT` answers POST /predict.
 """
 
 from __future__ import annotations

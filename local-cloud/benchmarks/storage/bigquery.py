@@ -1,9 +1,9 @@
 """BigQuery by its client: the local cloud beside DuckDB and scikit-learn in one process.
 
-`python -m benchmarks.bigquery ROWS ROUNDS` prints, as JSON, seconds for each turn of each measure;
-they take turns. The local cloud loads the same Parquet file as DuckDB, into a file on the disk, and
-trains on the same columns as scikit-learn, to the same number of iterations; of the rows it holds
-10,000 back and evaluates on them.
+`python -m benchmarks.storage.bigquery ROWS ROUNDS` prints, as JSON, seconds for each turn of each
+measure; they take turns. The local cloud loads the same Parquet file as DuckDB, into a file on the
+disk, and trains on the same columns as scikit-learn, to the same number of iterations; of the rows
+it holds 10,000 back and evaluates on them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs import measure_seconds
-from benchmarks.measure import as_table, last_line, ratio, say
+from testing.measure import as_table, last_line, measure_seconds, ratio, say
 
 ROWS, ROUNDS = 10_000_000, 3
 FEATURES = ("distance", "seconds", "passengers", "tolls")
@@ -138,7 +137,7 @@ def main() -> None:
 def section() -> str:
     """Load, aggregate and train, beside the libraries alone."""
     say(f"bigquery: {ROWS:,} rows through the local cloud, and by DuckDB and scikit-learn ...")
-    found = last_line("-m", "benchmarks.bigquery", str(ROWS), str(ROUNDS))
+    found = last_line("-m", "benchmarks.storage.bigquery", str(ROWS), str(ROUNDS))
     return table(found, ROWS)
 
 

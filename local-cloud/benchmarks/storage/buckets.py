@@ -1,8 +1,8 @@
 """S3 by boto3: the local cloud, moto's server, and the disk itself without any server.
 
-`python -m benchmarks.buckets ROUNDS` prints, as JSON, seconds for each turn of each measure; they
-take turns. The local cloud's objects are on the disk (fsync) when a call returns; moto keeps its
-own in memory, or in temporary files, and loses them when it ends.
+`python -m benchmarks.storage.buckets ROUNDS` prints, as JSON, seconds for each turn of each
+measure; they take turns. The local cloud's objects are on the disk (fsync) when a call returns;
+moto keeps its own in memory, or in temporary files, and loses them when it ends.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs import measure_seconds
-from benchmarks.measure import as_table, last_line, ratio, say
+from testing.measure import as_table, last_line, measure_seconds, ratio, say
 
 LARGE = 64 * 2**20  # bytes: boto3 sends and fetches it in parts of 8 MiB, several at a time
 SMALL, COUNT = 1024, 200  # bytes, objects
@@ -130,7 +129,7 @@ def main() -> None:
 def section() -> str:
     """S3 by boto3, beside moto's server and plain files."""
     say("buckets: boto3 on the local cloud's S3 and on moto's, and plain files, take turns ...")
-    rounds = last_line("-m", "benchmarks.buckets", "5")
+    rounds = last_line("-m", "benchmarks.storage.buckets", "5")
     lines = []
     for name in rounds[0]["ours"]:
         ours, moto, disk = (

@@ -1,9 +1,9 @@
 """A table larger than memory would like: mapped from its shards against rows in memory.
 
-`python -m benchmarks.big_tables KIND FOLDER` prints the seconds of one pass over the table; the
-files are in the page cache. KIND is `files` (all numbers of the mapped files, in their order, are
-added up: the limit), `memory` or `mapped` (the script's shuffled batches alone), or one of these
-with `-trained` (an epoch of training on them).
+`python -m tools.benchmarks.files.big_tables KIND FOLDER` prints the seconds of one pass over the
+table; the files are in the page cache. KIND is `files` (all numbers of the mapped files, in their
+order, are added up: the limit), `memory` or `mapped` (the script's shuffled batches alone), or one
+of these with `-trained` (an epoch of training on them).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import as_table, last_line, ratio, say, take_turns
+from testing.measure import as_table, last_line, ratio, say, take_turns
 
 SHARDS, ROWS, FEATURES = 8, 131_072, 256  # 128 MiB each, 1 GiB in all
 BATCH, HIDDEN = 4096, [64, 32]
@@ -46,7 +46,7 @@ def one_pass(kind: str, table: Any) -> float:
     """Return the seconds of one pass."""
     import torch
 
-    from benchmarks import epochs
+    from tools.benchmarks.steps import epochs
 
     training = epochs.ready_to_train(table, HIDDEN, BATCH)
     begun = time.perf_counter()
@@ -83,7 +83,8 @@ def section() -> str:
     with tempfile.TemporaryDirectory() as folder:
         write_shards(Path(folder))
         measures = {
-            kind: partial(last_line, "-m", "benchmarks.big_tables", kind, folder) for kind in KINDS
+            kind: partial(last_line, "-m", "tools.benchmarks.files.big_tables", kind, folder)
+            for kind in KINDS
         }
         taken = take_turns(measures, TURNS)
     lines = []

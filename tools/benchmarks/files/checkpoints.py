@@ -1,8 +1,8 @@
 """What checkpoints cost: the same training with them and without, in turns, in one process.
 
-`python -m benchmarks.checkpoints ROWS HIDDEN BATCH EPOCHS EVERY` prints as JSON the seconds of an
-epoch without checkpoints, the seconds that a checkpoint holds up the training, and what share more
-a training with them takes. They are written onto this machine's disk.
+`python -m tools.benchmarks.files.checkpoints ROWS HIDDEN BATCH EPOCHS EVERY` prints as JSON the
+seconds of an epoch without checkpoints, the seconds that a checkpoint holds up the training, and
+what share more a training with them takes. They are written onto this machine's disk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import time
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import FEATURES, as_table, last_line, say, take_turns
+from testing.measure import as_table, last_line, say, take_turns
+from tools.benchmarks.script import FEATURES
 
 # rows, hidden widths, batch size (0: all rows), epochs of a run, epochs between checkpoints
 SHAPES = [
@@ -92,7 +93,9 @@ def section() -> str:
     """Measure a few sizes of table and network; of the smallest also less frequent checkpoints."""
     say("checkpoints: a few sizes of table and network take turns ...")
     measures = {
-        str(number): partial(last_line, "-m", "benchmarks.checkpoints", *map(str, shape))
+        str(number): partial(
+            last_line, "-m", "tools.benchmarks.files.checkpoints", *map(str, shape)
+        )
         for number, shape in enumerate(SHAPES)
     }
     taken = take_turns(measures, TURNS)

@@ -1,10 +1,10 @@
 """Training steps as short as PyTorch allows, and a matrix product: what a GPU can do.
 
-`python -m benchmarks.bare_loops KIND DEVICE PRECISION FEATURES HIDDEN BATCH` prints the seconds of
-a step as JSON. KIND: `eager`, forward, backward and a fused Adam on batches that lie on the device;
-`graph`, the same recorded once as a CUDA graph and replayed, each batch copied into place; or
-`matmul`, one product of (BATCH, widest) by (widest, widest).
-PRECISION: float32, tf32 or bfloat16 (autocast).
+`python -m tools.benchmarks.gpu.bare_loops KIND DEVICE PRECISION FEATURES HIDDEN BATCH` prints the
+seconds of a step as JSON. KIND: `eager`, forward, backward and a fused Adam on batches that lie on
+the device; `graph`, the same recorded once as a CUDA graph and replayed, each batch copied into
+place; or `matmul`, one product of (BATCH, widest) by (widest, widest). PRECISION: float32, tf32 or
+bfloat16 (autocast).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from functools import partial
 
-from benchmarks.measure import as_table, ratio, say, take_turns
-from benchmarks.scaling import rate
+from testing.measure import as_table, ratio, say, take_turns
+from tools.benchmarks.replicas.scaling import rate
 
 # (hidden widths, rows of a step over both replicas)
 SHAPES = [([64, 32], 128), ([64, 32], 4096), ([1024, 1024], 128), ([1024, 1024], 4096)]

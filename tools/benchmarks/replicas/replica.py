@@ -1,7 +1,8 @@
 """One of several replicas that train one network, or the same work without a word between them.
 
-`python -m benchmarks.replica TRAINER HIDDEN BATCH`, started by turns.together(), prints as JSON the
-rows that all replicas together train on in a second, and the bytes that this one holds. TRAINER:
+`python -m tools.benchmarks.replicas.replica TRAINER HIDDEN BATCH`, started by turns.together(),
+prints as JSON the rows that all replicas together train on in a second, and the bytes that this one
+holds. TRAINER:
 
 - train_nn, train_nn-model: this project's script, with --parallelism data and model
 - apart: each process trains a network of its own on its share of the rows, and tells nobody: what
@@ -27,9 +28,9 @@ import torch
 import torch.distributed as dist
 
 import train_nn as script
-from benchmarks import epochs
-from benchmarks.ddp_loop import ddp, fsdp
-from benchmarks.measure import FEATURES
+from tools.benchmarks.replicas.ddp_loop import ddp, fsdp
+from tools.benchmarks.script import FEATURES
+from tools.benchmarks.steps import epochs
 
 ROWS = 16_384  # of an epoch
 SECONDS = 3.0  # of epochs, at least

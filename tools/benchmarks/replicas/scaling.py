@@ -6,7 +6,8 @@ import statistics
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import as_table, operations_per_row, ratio, say, take_turns, together
+from testing.measure import as_table, ratio, say, take_turns
+from tools.benchmarks.script import operations_per_row, together
 
 # (hidden widths, rows of a step over all replicas)
 SHAPES = [([64, 32], 4096), ([256, 256], 4096), ([1024, 1024], 4096)]
@@ -20,7 +21,9 @@ TURNS = 3
 
 def rate(count: int, trainer: str, hidden: list[int], batch: int) -> float:
     """Return rows per second of so many processes together; of matmul, operations per second."""
-    return mean(together(count, "-m", "benchmarks.replica", trainer, str(hidden), str(batch)))
+    return mean(
+        together(count, "-m", "tools.benchmarks.replicas.replica", trainer, str(hidden), str(batch))
+    )
 
 
 def mean(said: list[dict[str, Any]]) -> float:

@@ -6,10 +6,11 @@ import statistics
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import as_table, say, take_turns, together
+from testing.measure import as_table, say, take_turns
+from tools.benchmarks.script import together
 
 SHAPES = [([64, 32], 1024), ([1024, 1024], 1024)]  # hidden widths, rows of a step
-# the row's words, the trainer of `benchmarks.replica`, and how many processes
+# the row's words, the trainer of `tools.benchmarks.replicas.replica`, and how many processes
 KINDS = {
     "one replica": ("train_nn", 1),
     "`--parallelism data`, 2 replicas": ("train_nn", 2),
@@ -25,7 +26,9 @@ TURNS = 3
 
 def replicas(trainer: str, count: int, hidden: list[int], batch: int) -> dict[str, Any]:
     """Return what the replica says that holds most."""
-    said = together(count, "-m", "benchmarks.replica", trainer, str(hidden), str(batch))
+    said = together(
+        count, "-m", "tools.benchmarks.replicas.replica", trainer, str(hidden), str(batch)
+    )
     return max(said, key=lambda one: sum(one["bytes"].values()))
 
 

@@ -1,7 +1,7 @@
 """The training loop of the lesson this one grew from, as it is usually written.
 
 Full batch, torch.optim.Adam, a sigmoid and BCELoss, a validation after every epoch, and torch's
-default number of threads. `python -m benchmarks.older_loop TRAIN VAL FOLDER EPOCHS`.
+default number of threads. `python -m tools.benchmarks.steps.older_loop TRAIN VAL FOLDER EPOCHS`.
 """
 
 import sys

@@ -3,8 +3,9 @@
 import statistics
 import tempfile
 
-from benchmarks.measure import ROOT, SCRIPT, as_table, ratio, say, seconds, take_turns
 from lesson.preparation import prepare
+from testing.measure import as_table, ratio, say, seconds, take_turns
+from tools.benchmarks.script import ROOT, SCRIPT
 
 TURNS = 7
 
@@ -15,7 +16,7 @@ def whole_process() -> str:
     with tempfile.TemporaryDirectory() as folder:
         made = prepare(ROOT / "data/titanic_train.csv", folder)
         train, val = str(made.train), str(made.val)
-        older = ("-m", "benchmarks.older_loop", train, val, folder, "1000")
+        older = ("-m", "tools.benchmarks.steps.older_loop", train, val, folder, "1000")
         flags = ("--train", train, "--val", val, "--epochs", "1000", "--patience", "0")
         taken = take_turns(
             {

@@ -1,7 +1,7 @@
 """Rows per second of training, by one trainer in a process of its own.
 
-`python -m benchmarks.step TRAINER BATCH` prints one number: the median over epochs of rows per
-second, for a 7-64-32-1 network with ReLU and Adam on ROWS random rows, shuffled in every epoch.
+`python -m tools.benchmarks.steps.step TRAINER BATCH` prints one number: the median over epochs of
+rows per second, for a 7-64-32-1 network with ReLU and Adam on ROWS random rows, shuffled each epoch.
 TRAINER is train_nn, scikit-learn or lightning; each with its own default number of threads. The
 trainer `matmul` ignores BATCH and prints this machine's float32 operations per second instead,
 one core multiplying 1,024 x 1,024 matrices. `lightning BATCH gpu` trains on an NVIDIA GPU.
@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import as_table, operations_per_row, output, ratio, say, take_turns
+from testing.measure import as_table, output, ratio, say, take_turns
+from tools.benchmarks.script import operations_per_row
 
 ROWS = 65_536
 EPOCHS = 5
@@ -51,7 +52,7 @@ def train_nn(batch: int) -> float:
     """Time this project's script: one epoch is train_one_epoch(), with its shuffle."""
     import torch
 
-    from benchmarks import epochs
+    from tools.benchmarks.steps import epochs
 
     X, y = (torch.from_numpy(array) for array in table())
     training = epochs.ready_to_train(epochs.table_of(X, y[:, None]), HIDDEN, batch)
@@ -138,7 +139,7 @@ def rate(trainer: str, batch: int) -> float:
 
     For `matmul`, return the operations per second of this machine.
     """
-    return float(output("-m", "benchmarks.step", trainer, str(batch)))
+    return float(output("-m", "tools.benchmarks.steps.step", trainer, str(batch)))
 
 
 def section() -> str:

@@ -1,6 +1,7 @@
 """One thread against all: where train_nn.choose_threads() gets its number from.
 
-`python -m benchmarks.threads THREADS` prints microseconds per step for each shape in SHAPES.
+`python -m tools.benchmarks.steps.threads THREADS` prints microseconds per step for each shape in
+SHAPES.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import as_table, last_line, ratio, say, take_turns
+from testing.measure import as_table, last_line, ratio, say, take_turns
 
 # (rows per step, hidden widths)
 SHAPES = [
@@ -34,7 +35,7 @@ TURNS = 2
 def main() -> None:
     import torch
 
-    from benchmarks import epochs
+    from tools.benchmarks.steps import epochs
 
     micros = []
     for rows, hidden in SHAPES:
@@ -66,7 +67,7 @@ def section() -> str:
     """Measure one thread against all of them, by shape; on a quiet machine and on a busy one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     say(f"threads: 1 and {cores}, which wait as torch has it or sleep at once, take turns ...")
-    command = ("-m", "benchmarks.threads")
+    command = ("-m", "tools.benchmarks.steps.threads")
     waiting = {
         "one": partial(last_line, *command, "1"),
         "torch": partial(last_line, *command, str(cores)),

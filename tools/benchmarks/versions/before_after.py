@@ -1,8 +1,9 @@
 """The script of an earlier commit against today's, in turns, beside what others would write.
 
-`python -m benchmarks.before_after COMMIT` takes the folder `training` of that commit from git and
-prints tables in about three minutes: steps of one process and of two, whole processes, jobs that
-start warm, and checkpoints. `--only steps,replicas,processes,jobs,checkpoints` prints some of them.
+`python -m tools.benchmarks.versions.before_after COMMIT` takes the folder `training` of that commit
+from git and prints tables in about three minutes: steps of one process and of two, whole processes,
+jobs that start warm, and checkpoints. `--only steps,replicas,processes,jobs,checkpoints` prints
+some of them.
 """
 
 from __future__ import annotations
@@ -17,19 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import command
-from benchmarks.measure import (
-    ROOT,
-    SCRIPT,
-    as_table,
-    last_line,
-    ratio,
-    say,
-    seconds,
-    take_turns,
-    together,
-)
+from testing.measure import as_table, last_line, ratio, say, seconds, take_turns
+from tools.benchmarks.script import ROOT, SCRIPT, together
+from tools.benchmarks.versions import command
 
+INTERLEAVED = "tools.benchmarks.versions.interleaved"
 TURNS = 4
 ALONE = {  # rows of a step: rows of the table; the last step is over a whole table
     64: 4096,
@@ -57,8 +50,7 @@ def steps(before: Path) -> str:
     for batch, rows in ALONE.items():
         say(f"steps: {batch:,} rows ...")
         taken = last_line(
-            "-m", "benchmarks.interleaved", "steps", str(before), str(batch), str(rows),
-            **ONE_THREAD,
+            "-m", INTERLEAVED, "steps", str(before), str(batch), str(rows), **ONE_THREAD
         )  # fmt: skip
         words = f"{batch:,}" + (", the whole table" if batch == rows else "")
         lines.append([words, *rounded(taken, 1e6, batch / rows)])
@@ -72,7 +64,13 @@ def replicas(before: Path) -> str:
     for batch, rows in TOGETHER.items():
         say(f"replicas: {batch:,} rows ...")
         first, _ = together(
-            2, "-m", "benchmarks.interleaved", "steps", str(before), str(batch), str(rows)
+            2,
+            "-m",
+            INTERLEAVED,
+            "steps",
+            str(before),
+            str(batch),
+            str(rows),
         )
         lines.append([f"{batch:,}", *rounded(first, 1e6, batch / rows)])
     heading = "#### A step of two replicas, 7-64-32-1, µs"
@@ -100,7 +98,7 @@ def processes(before: Path) -> str:
 def jobs(before: Path) -> str:
     """Measure a job of 50 epochs, from the SDK's `run` to its return."""
     say("jobs: before and after, on a warm local cloud ...")
-    taken = last_line("-m", "benchmarks.interleaved", "jobs", str(before), str(TURNS))
+    taken = last_line("-m", INTERLEAVED, "jobs", str(before), str(TURNS))
     heading = "#### A job that starts warm, 50 epochs, s"
     return page(heading, ("what", *columns(())), [["one replica", *rounded(taken, 1, 1)]])
 
@@ -111,8 +109,8 @@ def checkpoints(before: Path) -> str:
     for (rows, batch), epochs in CHECKPOINTS.items():
         say(f"checkpoints: {rows:,} rows ...")
         taken = last_line(
-            "-m", "benchmarks.interleaved", "checkpoints", str(before), str(rows), str(batch),
-            str(epochs), **ONE_THREAD,
+            "-m", INTERLEAVED, "checkpoints", str(before), str(rows), str(batch), str(epochs),
+            **ONE_THREAD,
         )  # fmt: skip
         without = [digits(1000 * statistics.median(taken[name])) for name in ("before", "after")]
         with_one = {name: taken[f"{name}, on"] for name in ("before", "after")}
@@ -156,7 +154,7 @@ SECTIONS: dict[str, Callable[[Path], str]] = {
 
 def main() -> None:
     """Print each table as soon as it is measured."""
-    parser = argparse.ArgumentParser("benchmarks.before_after", description=__doc__)
+    parser = argparse.ArgumentParser("tools.benchmarks.versions.before_after", description=__doc__)
     parser.add_argument("commit")
     parser.add_argument("--only", default=",".join(SECTIONS), metavar="NAME,NAME")
     flags = parser.parse_args()

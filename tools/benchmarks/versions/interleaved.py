@@ -1,8 +1,9 @@
 """The earlier script, today's and the loops of others in one process, which take turns.
 
-`python -m benchmarks.interleaved KIND BEFORE …` prints as JSON the seconds of each, by round;
-BEFORE is the path of the earlier train_nn.py, with the files beside it. Turns within one process
-are short, so that a machine that is busy for a while slows all of them. KIND and what follows:
+`python -m tools.benchmarks.versions.interleaved KIND BEFORE …` prints as JSON the seconds of each,
+by round; BEFORE is the path of the earlier train_nn.py, with the files beside it. Turns within one
+process are short, so that a machine that is busy for a while slows all of them. KIND and what
+follows:
 
 - `steps BATCH ROWS`: epochs; started by measure.together(), of several replicas
 - `checkpoints ROWS BATCH EPOCHS`: an epoch of a run without checkpoints, and with one in each
@@ -26,11 +27,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import FEATURES, SCRIPT
+from lesson.preparation import prepare
+from testing.measure import measure_seconds, take_turns
+from tools.benchmarks.script import FEATURES, ROOT, SCRIPT
 
 HIDDEN = (64, 32)
 SECONDS = 6.0  # of rounds, at least
 ROUNDS = 7  # at least
+BUCKET = "benchmark"
+IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 
 
 def load(path: str, name: str) -> Any:
@@ -61,7 +66,7 @@ def steps(before: str, batch: int, rows: int) -> dict[str, list[float]]:
         "after": epoch_of(load(str(SCRIPT), "after"), X, y, batch, place),
     }
     if place[1] > 1:
-        from benchmarks.ddp_loop import ddp
+        from tools.benchmarks.replicas.ddp_loop import ddp
 
         epochs["DistributedDataParallel"] = ddp([*HIDDEN], batch // place[1], X, y)[0]
     else:
@@ -106,7 +111,7 @@ def plain_epoch(X: Any, y: Any, batch: int) -> Callable[[], object]:
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits
 
-    from benchmarks.ddp_loop import network
+    from tools.benchmarks.replicas.ddp_loop import network
 
     model = network(X.shape[1], [*HIDDEN])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
@@ -137,7 +142,7 @@ def lightning_epoch(X: Any, y: Any, batch: int) -> Callable[[], float]:
     from torch.nn.functional import binary_cross_entropy_with_logits
     from torch.utils.data import DataLoader, TensorDataset
 
-    from benchmarks.ddp_loop import network
+    from tools.benchmarks.replicas.ddp_loop import network
 
     warnings.simplefilter("ignore")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -201,7 +206,7 @@ def take_short_turns(epochs: Mapping[str, Callable[[], object]]) -> dict[str, li
 # ---- checkpoints ---------------------------------------------------------------------------------
 def checkpoints(before: str, rows: int, batch: int, epochs: int) -> dict[str, list[float]]:
     """Take turns with runs, onto this machine's disk; return seconds of an epoch."""
-    from benchmarks.checkpoints import write_table
+    from tools.benchmarks.files.checkpoints import write_table
 
     taken: dict[str, list[float]] = {}
     scripts = {"before": load(before, "before"), "after": load(str(SCRIPT), "after")}
@@ -227,26 +232,47 @@ def jobs(before: str, turns: int) -> dict[str, list[float]]:
 
     Each has a folder of its own: the SDK packs a single script, which then has no file beside it.
     """
-    from benchmarks.jobs import BUCKET, measure_seconds, vertex, warm
-    from benchmarks.measure import ROOT, take_turns
-    from lesson.preparation import prepare
+    import local_cloud
 
     hidden = contextlib.redirect_stdout(io.StringIO())
-    with tempfile.TemporaryDirectory() as folder, warm(), hidden:
-        from google.cloud import storage
+    with tempfile.TemporaryDirectory() as folder, hidden:
+        os.environ["LOCAL_CLOUD_HOME"] = f"{folder}/home"
+        local_cloud.activate()
+        try:
+            scripts = {"before": Path(before), "after": SCRIPT}
+            flags = upload(folder)
+            measures = {
+                name: partial(measure_seconds, partial(send, script, flags))
+                for name, script in scripts.items()
+            }
+            return take_turns(measures, turns)
+        finally:
+            local_cloud.stop()
 
-        made = prepare(ROOT / "data/titanic_train.csv", folder)
-        bucket = storage.Client().create_bucket(BUCKET)
-        words = ["--epochs=50", "--patience=0"]
-        for part, path in (("train", Path(made.train)), ("val", Path(made.val))):
-            bucket.blob(path.name).upload_from_filename(str(path))
-            words.append(f"--{part}=gs://{BUCKET}/{path.name}")
-        scripts = {"before": Path(before), "after": SCRIPT}
-        measures = {
-            name: partial(measure_seconds, partial(vertex, script, words))
-            for name, script in scripts.items()
-        }
-        return take_turns(measures, turns)
+
+def upload(folder: str) -> list[str]:
+    """Prepare the table and upload it; return the flags of a job that reads it."""
+    from google.cloud import aiplatform, storage
+
+    aiplatform.init(project="benchmark", location="us-central1", staging_bucket=f"gs://{BUCKET}")
+    logging.getLogger("google.cloud.aiplatform").setLevel(logging.ERROR)
+    bucket = storage.Client().create_bucket(BUCKET)
+    made = prepare(ROOT / "data/titanic_train.csv", folder)
+    flags = ["--epochs=50", "--patience=0"]
+    for part, path in (("train", Path(made.train)), ("val", Path(made.val))):
+        bucket.blob(path.name).upload_from_filename(str(path))
+        flags.append(f"--{part}=gs://{BUCKET}/{path.name}")
+    return flags
+
+
+def send(script: Path, flags: list[Any]) -> None:
+    """Call as the SDK does: pack, upload, create, wait."""
+    from google.cloud import aiplatform
+
+    job = aiplatform.CustomTrainingJob(
+        display_name="benchmark", script_path=str(script), container_uri=IMAGE
+    )
+    job.run(args=flags, replica_count=1, base_output_dir=f"gs://{BUCKET}/1")
 
 
 def main() -> None:

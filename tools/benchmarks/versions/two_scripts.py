@@ -1,8 +1,8 @@
 """Two versions of the script against each other, in turns, through their own commands.
 
-`python -m benchmarks.versions OLD NEW` takes two train_nn.py, each with its companions beside it,
-and prints for each row the median of either and of their ratio; a ratio above 1.05 is marked.
-An older version is at hand with `git worktree add /tmp/old COMMIT`.
+`python -m tools.benchmarks.versions.two_scripts OLD NEW` takes two train_nn.py, each with its
+companions beside it, and prints for each row the median of either and of their ratio; a ratio above
+1.05 is marked. An older version is at hand with `git worktree add /tmp/old COMMIT`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from benchmarks import command
-from benchmarks.measure import as_table, output, ratio, say, seconds, take_turns
+from testing.measure import as_table, output, ratio, say, seconds, take_turns
+from tools.benchmarks.versions import command
 
 LIMIT = 1.05
 COLUMNS = ("what", "unit", "old", "new", "new / old")
@@ -101,7 +101,7 @@ def compare(old: Path, new: Path, rows: Mapping[str, tuple[str, Measure]], turns
 
 def main() -> None:
     """Measure what was asked for."""
-    parser = argparse.ArgumentParser("benchmarks.versions", description=__doc__)
+    parser = argparse.ArgumentParser("tools.benchmarks.versions.two_scripts", description=__doc__)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--only", default="", metavar="GROUP,GROUP", help="start, step, replicas …")

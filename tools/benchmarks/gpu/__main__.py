@@ -1,9 +1,8 @@
 """The script on one GPU, against bare loops and against the device's own matrix product.
 
-`python -m benchmarks.gpu` on a machine with an NVIDIA GPU prints tables in Markdown; it needs torch
-and numpy, and Lightning for its column. `--device cpu --small` runs all of it that a CPU has on
-tiny tables, to see that it works.
-`--script PATH` measures another version of the script.
+`python -m tools.benchmarks.gpu` on a machine with an NVIDIA GPU prints tables in Markdown; it needs
+torch and numpy, and Lightning for its column. `--device cpu --small` runs all of it that a CPU has
+on tiny tables, to see that it works. `--script PATH` measures another version of the script.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import command
-from benchmarks.measure import SCRIPT, as_table, last_line, output, ratio, say, take_turns
+from testing.measure import as_table, last_line, output, ratio, say, take_turns
+from tools.benchmarks.script import SCRIPT
+from tools.benchmarks.versions import command
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
 TURNS = 3
@@ -72,14 +72,18 @@ def bare_step(
 ) -> float:
     """Return the seconds of a step of a bare loop, or of a matrix product."""
     shape = (str(features), json.dumps(hidden), str(batch))
-    seconds: float = last_line("-m", "benchmarks.bare_loops", kind, at.device, precision, *shape)
+    seconds: float = last_line(
+        "-m", "tools.benchmarks.gpu.bare_loops", kind, at.device, precision, *shape
+    )
     return seconds
 
 
 def lightning_step(at: Setting, batch: int) -> float:
     """Return the seconds of a step of Lightning on 7-64-32-1."""
     accelerator = "gpu" if at.device == "cuda" else "cpu"
-    return batch / float(output("-m", "benchmarks.step", "lightning", str(batch), accelerator))
+    return batch / float(
+        output("-m", "tools.benchmarks.steps.step", "lightning", str(batch), accelerator)
+    )
 
 
 def narrow(at: Setting) -> str:
@@ -201,7 +205,7 @@ def where(device: str) -> str:
 
 def main() -> None:
     """Print each table as soon as it is measured."""
-    parser = argparse.ArgumentParser("benchmarks.gpu", description=__doc__)
+    parser = argparse.ArgumentParser("tools.benchmarks.gpu", description=__doc__)
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--small", action="store_true", help="tiny tables")
     parser.add_argument("--script", type=Path, default=SCRIPT)

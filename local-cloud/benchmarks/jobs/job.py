@@ -1,6 +1,6 @@
 """How long a job takes on a warm local cloud, from `run` to its return, and on torchx.
 
-`python -m benchmarks.jobs ROUNDS` prints, as JSON, seconds for each turn of each measure; they
+`python -m benchmarks.jobs.job ROUNDS` prints, as JSON, seconds for each turn of each measure; they
 take turns. With --no-long-poll the server answers every look at a job at once, and the SDK sleeps
 five seconds between two looks: what the trivial script then takes.
 """
@@ -23,10 +23,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import ROOT, SCRIPT, as_table, last_line, say
-from lesson.preparation import prepare
+from benchmarks.lesson_code import LESSON, SCRIPT, TABLE, preparation
+from testing.measure import as_table, last_line, measure_seconds, say
 
-TORCHX = ROOT / ".venv-torchx" / "bin" / "torchx"  # its pins do not agree with the lesson's
+TORCHX = LESSON / ".venv-torchx" / "bin" / "torchx"  # its pins do not agree with the lesson's
 BUCKET = "benchmark"
 SAGEMAKER_IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.9.0-cpu-py312"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
@@ -59,12 +59,6 @@ WARM = {
     *("torch", "one replica", "own image", "two replicas"),
     *("torch, SageMaker", "one instance", "two instances"),
 }
-
-
-def measure_seconds(measure: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    measure()
-    return time.perf_counter() - begun
 
 
 def vertex(script: Path, arguments: list[Any], replicas: int = 1) -> None:
@@ -121,7 +115,7 @@ def torchx(*arguments: str) -> None:
 
 def measures(folder: Path) -> dict[str, Callable[[], float]]:
     """Return what is timed, by name."""
-    made = prepare(ROOT / "data/titanic_train.csv", str(folder))
+    made = preparation.prepare(TABLE, str(folder))
     trivial = folder / "trivial" / "trivial.py"
     trivial.parent.mkdir()
     trivial.write_text("print('hello')\n")
@@ -204,7 +198,7 @@ def start_without_long_poll(folder: Path) -> None:
         "from local_cloud import server; from local_cloud.google.vertex import routes;"
         f"routes.HOLD_SECONDS = 0; server.main({str(folder)!r})"
     )
-    subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    subprocess.Popen([sys.executable, "-c", code])
     while not status(Home(folder)).running:
         time.sleep(0.05)
 
@@ -234,10 +228,10 @@ def main() -> None:
 def section() -> str:
     """Measure from `run` to its return, on a warm local cloud."""
     say("jobs: the SDK on the local cloud, the bare script and torchx take turns ...")
-    taken = last_line("-m", "benchmarks.jobs", str(TURNS))
-    cold = last_line("-m", "benchmarks.jobs", str(TURNS), LOCAL_CLOUD_WARM="0")
+    taken = last_line("-m", "benchmarks.jobs.job", str(TURNS))
+    cold = last_line("-m", "benchmarks.jobs.job", str(TURNS), LOCAL_CLOUD_WARM="0")
     (taken["trivial, no long poll"],) = last_line(
-        "-m", "benchmarks.jobs", "2", "--no-long-poll"
+        "-m", "benchmarks.jobs.job", "2", "--no-long-poll"
     ).values()
     lines = [
         (words, seconds(taken[name]), seconds(cold[name]) if name in WARM else "", goal)

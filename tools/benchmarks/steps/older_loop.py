@@ -23,9 +23,12 @@ def main() -> None:
     X_val, y_val = tensor(val["X_val"]), tensor(val["y_val"]).view(-1, 1)
     torch.manual_seed(0)
     model = nn.Sequential(
-        *(nn.Linear(X_train.shape[1], 64), nn.ReLU()),
-        *(nn.Linear(64, 32), nn.ReLU()),
-        *(nn.Linear(32, 1), nn.Sigmoid()),
+        nn.Linear(X_train.shape[1], 64),
+        nn.ReLU(),
+        nn.Linear(64, 32),
+        nn.ReLU(),
+        nn.Linear(32, 1),
+        nn.Sigmoid(),
     )
     optimiser = torch.optim.Adam(model.parameters(), lr=0.001)
     loss_function = nn.BCELoss()

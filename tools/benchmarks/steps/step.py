@@ -1,7 +1,7 @@
 """Rows per second of training, by one trainer in a process of its own.
 
-`python -m tools.benchmarks.steps.step TRAINER BATCH` prints one number: the median over epochs of
-rows per second, for a 7-64-32-1 network with ReLU and Adam on ROWS random rows, shuffled each epoch.
+`python -m tools.benchmarks.steps.step TRAINER BATCH` prints one number: the rows per second (median
+over epochs) of a 7-64-32-1 network with ReLU and Adam on ROWS random rows, shuffled in each epoch.
 TRAINER is train_nn, scikit-learn or lightning; each with its own default number of threads. The
 trainer `matmul` ignores BATCH and prints this machine's float32 operations per second instead,
 one core multiplying 1,024 x 1,024 matrices. `lightning BATCH gpu` trains on an NVIDIA GPU.
@@ -95,8 +95,10 @@ def lightning(batch: int, accelerator: str = "cpu") -> float:
             super().__init__()
             first, second = HIDDEN
             self.layers = torch.nn.Sequential(
-                *(torch.nn.Linear(7, first), torch.nn.ReLU()),
-                *(torch.nn.Linear(first, second), torch.nn.ReLU()),
+                torch.nn.Linear(7, first),
+                torch.nn.ReLU(),
+                torch.nn.Linear(first, second),
+                torch.nn.ReLU(),
                 torch.nn.Linear(second, 1),
             )
 

@@ -12,8 +12,8 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 OFFLINE := $(BIN)/python local-cloud/testing/offline.py
-# What a finished environment was made from (tools/environment.py).
-MADE_FROM := { cat requirements.txt; echo "-e local-cloud"; }
+# What a finished environment was made from (tools/environment/make.py).
+MADE_FROM := { cat tools/lock/requirements.txt; echo "-e local-cloud"; }
 
 setup: ## make .venv with the locked versions (a second run installs nothing)
 	@{ test -x $(BIN)/python && $(MADE_FROM) | cmp -s - .venv/installed.txt; } || { \
@@ -21,7 +21,7 @@ setup: ## make .venv with the locked versions (a second run installs nothing)
 	install Python 3.11 or newer, or name one: make setup PYTHON=python3.12"; exit 2; }; \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 8))' || { echo "make: $(PYTHON) is \
 	older than Python 3.8; name a newer one: make setup PYTHON=python3.12"; exit 2; }; \
-	  $(PYTHON) -m tools.environment .venv -r requirements.txt; }
+	  $(PYTHON) -m tools.environment .venv -r tools/lock/requirements.txt; }
 
 lesson: setup ## the main job: train in each place, print the table of runs
 	@$(BIN)/python -m tools.compare
@@ -81,7 +81,7 @@ portable: setup # the core notebooks, without what only Linux has (local_cloud/e
 
 pythons: setup # the core notebooks under the oldest and the newest Python that are supported
 	@for each in 3.11 3.13; do \
-	  $$($(BIN)/python local-cloud/testing/pythons.py $$each) -m tools.environment .venv-$$each -r requirements.txt && \
+	  $$($(BIN)/python local-cloud/testing/pythons.py $$each) -m tools.environment .venv-$$each -r tools/lock/requirements.txt && \
 	  $(MAKE) core BIN=.venv-$$each/bin || exit 1; done
 
 core: # the core notebooks, with the environment of BIN
@@ -94,7 +94,7 @@ lab: setup ## JupyterLab with copies of the notebooks in work/ (ARGS=--no-browse
 	@$(BIN)/python -m tools.lab $(ARGS)
 
 hub: ## in a JupyterLab that runs already: the environment, its kernel there, copies of the notebooks
-	@$(PYTHON) -m tools.hub
+	@$(PYTHON) -m tools.lab.hub
 
 notebooks: setup ## write the notebooks again from the episodes, and the tables of pages from the code
 	@$(MAKE) --no-print-directory -C local-cloud tables
@@ -111,13 +111,12 @@ check: setup ## of both houses: lint, types, lesson lint, generated files up to 
 	@$(BIN)/python -m tools.notebooks --check
 	@$(MAKE) --no-print-directory -C local-cloud check
 
-bench: setup ## measure against what a reader would pick instead (ARGS="--only scaling --write": into benchmarks/README.md)
-	@$(BIN)/python -m tools.environment .venv-bench -r requirements.txt -r benchmarks/requirements.txt
-	@$(BIN)/python -m tools.environment .venv-torchx torch==2.13.0 torchx==0.7.0 numpy
-	@.venv-bench/bin/python -m benchmarks $(ARGS)
+bench: setup ## measure against what a reader would pick instead (ARGS="--only scaling --write": into tools/benchmarks/README.md)
+	@$(BIN)/python -m tools.environment .venv-bench -r tools/lock/requirements.txt -r tools/benchmarks/requirements.txt
+	@.venv-bench/bin/python -m tools.benchmarks $(ARGS)
 
 drift: setup ## test against the newest SDKs, and name what broke (ARGS=tests/…: other tests)
 	@$(BIN)/python -m tools.drift $(ARGS)
 
-lock: ## resolve pyproject.toml into requirements.txt (ARGS=--upgrade: to the newest versions)
+lock: ## resolve pyproject.toml into tools/lock/requirements.txt (ARGS=--upgrade: to the newest versions)
 	@$(PYTHON) -m tools.lock $(ARGS)

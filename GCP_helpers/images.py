@@ -16,7 +16,7 @@ from lesson.services.images import SOON, not_pulled, own_image, warn_once
 # newest PyTorch on it is 2.4. It says that 2.2 without a GPU stays longer than 2.2 with one.
 PAGE = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/supported-frameworks"
 REGISTRY = "us-docker.pkg.dev/vertex-ai/training"
-OWN = "lesson/rented-machines:1"  # repository, name and tag, as tools/image.py pushes it
+OWN = "lesson/rented-machines:1"  # repository, name and tag, as tools/image/ pushes it
 
 
 @dataclass(frozen=True)

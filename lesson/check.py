@@ -68,8 +68,10 @@ def python() -> str:
 
 def packages() -> str:
     """Check whether the packages of requirements.txt are here, those pinned as pinned."""
-    pins = _pins((ROOT / "requirements.txt").read_text(encoding="utf-8"))
-    small = (Path(sys.prefix) / "small.txt").is_file()  # tools/environment.py has left some out
+    pins = _pins((ROOT / "tools/lock/requirements.txt").read_text(encoding="utf-8"))
+    small = (
+        Path(sys.prefix) / "small.txt"
+    ).is_file()  # tools/environment/make.py has left some out
     named = _package_names(small)
     versions = {name: _version_of(name) for name in pins}
     missing = [name for name in (named if small else pins) if versions.get(name) is None]
@@ -192,7 +194,7 @@ def place() -> str:
     if not _kernel_of_this_user():
         raise Fix(
             f"{here.name}: its JupyterLab does not know the lesson's kernel; run `make hub` or"
-            " `python3 -m tools.hub` in a terminal, then reload the page"
+            " `python3 -m tools.lab.hub` in a terminal, then reload the page"
         )
     return f"{here.name}: open work/ in the JupyterLab that runs, not with `make lab`"
 

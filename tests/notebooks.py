@@ -26,7 +26,7 @@ from testing.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_n
 from tests import kernels, shown_outputs
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 from tools.copies import copy, copy_compiled
-from tools.environment import install_lesson
+from tools.environment.make import install_lesson
 
 # In which pytest was started: a worker's tests point its own SDKs at the worker's local cloud.
 _environment = dict(os.environ)

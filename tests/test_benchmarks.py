@@ -1,41 +1,15 @@
-"""`make bench` writes each section into its place on the page, and no other."""
+"""What `make bench` of the lesson writes where, and what its numbers are made of."""
 
-import argparse
-
-import pytest
-
-from benchmarks.__main__ import README, SECTIONS, names, replace
-from benchmarks.measure import operations_per_row, take_turns
+from testing.sections import replace
+from tools.benchmarks.__main__ import README, SECTIONS
+from tools.benchmarks.script import operations_per_row
 
 
-def test_a_section_is_replaced_and_the_rest_of_the_page_stays() -> None:
-    page = README.read_text(encoding="utf-8")
-    for name in SECTIONS:
-        changed = replace(page, name, "### New\n")
-        before, after = changed.split("\n\n### New\n\n")
-        assert page.startswith(before) and page.endswith(after)
-        assert replace(changed, name, "### New\n") == changed
-
-
-def test_sections_are_chosen_by_name_in_the_order_of_the_page() -> None:
+def test_each_section_has_its_place_on_the_page_in_their_order() -> None:
     page = README.read_text(encoding="utf-8")
     places = [page.index(f"<!-- section {name},") for name in SECTIONS]
     assert places == sorted(places)
-    assert names("checkpoints,step") == ["step", "checkpoints"]
-    with pytest.raises(argparse.ArgumentTypeError, match="no nonsense in whole-process, step"):
-        names("nonsense")
-
-
-def test_what_is_compared_takes_turns_and_the_first_round_does_not_count() -> None:
-    calls: list[str] = []
-
-    def measure(name: str) -> int:
-        calls.append(name)
-        return len(calls)
-
-    taken = take_turns({"a": lambda: measure("a"), "b": lambda: measure("b")}, 2)
-    assert calls == ["a", "b"] * 3
-    assert taken == {"a": [3, 5], "b": [4, 6]}
+    assert all("### New" in replace(page, name, "### New\n") for name in SECTIONS)
 
 
 def test_operations_of_a_row_count_three_products_for_each_layer_but_two_for_the_first() -> None:

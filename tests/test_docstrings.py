@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = [
     "AWS_helpers",
     "GCP_helpers",
-    "benchmarks",
     "data",
     "lesson",
+    "local-cloud/benchmarks",
     "local-cloud/src",
     "local-cloud/tools",
     "examples/taxifare",

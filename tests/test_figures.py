@@ -19,7 +19,7 @@ from matplotlib.transforms import Bbox
 
 from lesson.show.run_table import COLUMNS
 from tools.copies import files
-from tools.folder import ROOT
+from tools.pages.folder import ROOT
 
 FOLDER = ROOT / "episodes" / "fig"
 FILES = sorted(FOLDER.glob("*.svg"))

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 import websocket
 
-from tools.environment import KERNEL
-from tools.package_index import has_nvidia_card
+from tools.environment.make import KERNEL, package_index
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
@@ -67,7 +66,9 @@ def test_a_second_run_installs_nothing_and_git_sees_no_change(clone: Path, first
     assert status.stdout == ""
 
 
-@pytest.mark.skipif(has_nvidia_card(), reason="there the libraries for NVIDIA's cards are needed")
+@pytest.mark.skipif(
+    package_index.has_nvidia_card(), reason="there the libraries for NVIDIA's cards are needed"
+)
 def test_no_library_for_a_card_that_is_not_here(clone: Path, first_run: str) -> None:
     assert "Making .venv" in first_run
     packages = clone.glob(".venv/lib/python3*/site-packages/*")

@@ -38,7 +38,9 @@ def locked(file: str) -> list[Requirement]:
 def lock() -> dict[str, str]:
     """The versions that are installed here."""
     here = [
-        each for each in locked("requirements.txt") if not each.marker or each.marker.evaluate()
+        each
+        for each in locked("tools/lock/requirements.txt")
+        if not each.marker or each.marker.evaluate()
     ]
     return {normal(each.name): str(each.specifier).removeprefix("==") for each in here}
 
@@ -64,10 +66,10 @@ def test_the_lock_pins_everything_that_is_wanted_and_names_no_build() -> None:
 
 
 def test_the_lock_names_no_index_and_has_hashes_of_all_but_torch() -> None:
-    names = ("requirements.txt", "tools/lock/hashes.txt", "environment.yml")
+    names = ("tools/lock/requirements.txt", "tools/lock/hashes.txt", "environment.yml")
     files = [ROOT / name for name in names]
     assert not [file.name for file in files if "//" in file.read_text()]
-    pinned = {str(each) for each in locked("requirements.txt")}
+    pinned = {str(each) for each in locked("tools/lock/requirements.txt")}
     assert {str(each) for each in locked("tools/lock/hashes.txt")} == pinned - {"torch==2.13.0"}
     entries = re.split(r"\n(?=\S)", (ROOT / "tools/lock/hashes.txt").read_text().strip())[1:]
     assert all(re.search(r"\n    --hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
@@ -81,7 +83,7 @@ def test_the_lock_has_one_version_of_each_package_on_every_machine(
     machine = {"python_version": python[:4], "python_full_version": python, "sys_platform": system}
     here = [
         normal(each.name)
-        for each in locked("requirements.txt")
+        for each in locked("tools/lock/requirements.txt")
         if not each.marker or each.marker.evaluate(machine)
     ]
     assert wanted() <= set(here) and len(here) == len(set(here))
@@ -90,7 +92,9 @@ def test_the_lock_has_one_version_of_each_package_on_every_machine(
 
 def test_conda_gets_the_versions_of_the_lock() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    assert environment["dependencies"][-1] == {"pip": ["-r requirements.txt", "-e ./local-cloud"]}
+    assert environment["dependencies"][-1] == {
+        "pip": ["-r tools/lock/requirements.txt", "-e ./local-cloud"]
+    }
 
 
 def test_every_make_target_is_in_the_readme_and_every_command_there_is_a_target() -> None:
@@ -168,6 +172,13 @@ def test_every_file_in_git_is_small_and_no_folder_is_empty() -> None:
     assert all(file.stat().st_size < 2**20 for file in files if file.is_file())
     empty = [file for file in files if file.is_file() and file.stat().st_size == 0]
     assert not empty, "an empty file is a placeholder"
+
+
+def test_the_root_is_seen_at_a_glance() -> None:
+    command = ["git", "ls-files", "-z"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    entries = {name.partition("/")[0] for name in done.stdout.split("\0") if name}
+    assert len(entries) <= 30, "put it into a room: docs in .github, programs in tools"
 
 
 def test_the_files_that_run_first_are_there() -> None:

@@ -25,10 +25,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools import environment
+from tools.environment import make
 from tools.lock import GROUPS
 
-ROOT = environment.ROOT
+ROOT = make.ROOT
 FOLDER = ROOT / ".venv-drift"
 NEWEST = ("boto3", "google-cloud-aiplatform", "google-cloud-storage", "sagemaker")
 MOVE_ALONG = ("botocore", "google-crc32c", "protobuf")  # the SDKs say which versions they need
@@ -60,7 +60,7 @@ def direct_requirements() -> set[str]:
     """Return the names in pyproject.toml: the local cloud's, the lesson's, development's."""
     lesson = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = [lesson["dependency-groups"][name] for name in GROUPS]
-    local_cloud = tomllib.loads((environment.LOCAL_CLOUD / "pyproject.toml").read_text())["project"]
+    local_cloud = tomllib.loads((make.LOCAL_CLOUD / "pyproject.toml").read_text())["project"]
     extras = local_cloud["optional-dependencies"].values()
     listed = [*local_cloud["dependencies"], *itertools.chain(*extras, *groups)]
     return {canonicalize_name(Requirement(each).name) for each in listed}
@@ -121,12 +121,10 @@ def table(rows: list[tuple[str, ...]]) -> str:
 
 def by_house(tests: list[str]) -> dict[Path, list[str]]:
     """Return the tests of each house, as pytest is given them in its folder."""
-    house = f"{environment.LOCAL_CLOUD.name}/"
+    house = f"{make.LOCAL_CLOUD.name}/"
     theirs = [test.removeprefix(house) for test in tests if test.startswith(house)]
     ours = [test for test in tests if not test.startswith(house)]
-    return {
-        folder: each for folder, each in ((ROOT, ours), (environment.LOCAL_CLOUD, theirs)) if each
-    }
+    return {folder: each for folder, each in ((ROOT, ours), (make.LOCAL_CLOUD, theirs)) if each}
 
 
 def run_tests(python: Path, tests: list[str], folder: Path) -> str:
@@ -138,9 +136,9 @@ def run_tests(python: Path, tests: list[str], folder: Path) -> str:
         try:
             subprocess.run(command, cwd=folder, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            raise environment.SetupError(f"the tests took more than {SECONDS} s") from None
+            raise make.SetupError(f"the tests took more than {SECONDS} s") from None
         if not report.is_file():
-            raise environment.SetupError("pytest did not run; its message is above")
+            raise make.SetupError("pytest did not run; its message is above")
         return report.read_text(encoding="utf-8")
 
 
@@ -148,7 +146,7 @@ def compare_fields(python: Path) -> str:
     """Return which rules on the fields of Vertex AI the newest SDK no longer documents, or adds."""
     command = [str(python), "-m", "tools.vertex_fields", "--compare"]
     done = subprocess.run(
-        command, cwd=environment.LOCAL_CLOUD, capture_output=True, text=True, check=False
+        command, cwd=make.LOCAL_CLOUD, capture_output=True, text=True, check=False
     )
     return done.stdout + done.stderr
 
@@ -158,17 +156,17 @@ def main() -> int:
     parser = argparse.ArgumentParser("tools.drift", description=__doc__)
     parser.add_argument("tests", nargs="*", default=TESTS, help="other tests than the usual ones")
     tests = list(parser.parse_args().tests)
-    before = read_lock(environment.LOCK.read_text(encoding="utf-8"))
+    before = read_lock(make.LOCK.read_text(encoding="utf-8"))
     shutil.rmtree(FOLDER, ignore_errors=True)  # the newest of today, not of the last time
     try:
-        wanted = environment.Wanted((), requirements(direct_requirements(), before))
-        environment.make(FOLDER, wanted)
+        wanted = make.Wanted((), requirements(direct_requirements(), before))
+        make.make(FOLDER, wanted)
         python = FOLDER / "bin" / "python"
         changes = find_moved(before, list_installed(python))
-        environment.install_local_cloud(python)
+        make.install_local_cloud(python)
         fields = compare_fields(python)
         reports = [run_tests(python, each, house) for house, each in by_house(tests).items()]
-    except environment.SetupError as problem:
+    except make.SetupError as problem:
         print(f"make: {problem}")
         return 1
     results = [read_report(report) for report in reports]

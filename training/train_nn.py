@@ -1389,7 +1389,7 @@ def set_up_device(run: Run) -> None:
 
 
 def choose_threads(rows: int, weights: int) -> int:
-    """Return one CPU thread for each 50 million operations of a step: see benchmarks/README.md."""
+    """Return one CPU thread for each 50 million operations of a step (tools/benchmarks/)."""
     operations = 6 * rows * weights  # forward a product and a sum for each, backward twice that
     return max(1, min(torch.get_num_threads(), operations // 50_000_000))
 

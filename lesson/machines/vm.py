@@ -27,7 +27,7 @@ from lesson.money.costs import Estimate, PriceUnknown
 
 FOLDER = ROOT / "training"
 BODY = Path(__file__).with_name("startup.sh")
-LOCK = ROOT / "requirements.txt"
+LOCK = ROOT / "tools/lock/requirements.txt"
 GRACE = 120  # seconds from the deadline until the machine is off, whatever hangs
 SOURCE, SCRIPT, EXIT_CODE, LOG = "source.tar.gz", "startup.sh", "exit_code", "startup.log"
 PREFIX = "vm-nn-"  # so begin the names of machines

@@ -42,7 +42,7 @@ def install() -> None:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Install it; a kernel does so when it starts, because tools/environment.py names this module.
+    """Install it; a kernel does so when it starts, because its configuration names this module.
 
     IPython's own set_custom_exc() would not do: it counts a cell whose error it handles as run
     well, and "Run All" would continue below it.

@@ -22,8 +22,8 @@ TRAINING = LESSON / "training"
 SCRIPT = TRAINING / "train_nn.py"
 SERVER = TRAINING / "serve_nn.py"
 TABLE = LESSON / "data/titanic_train.csv"
-TRAINING_IMAGE = LESSON / "docker/Dockerfile"
-SERVING_IMAGE = LESSON / "docker/Dockerfile.serving"
+TRAINING_IMAGE = LESSON / "tools/image/Dockerfile"
+SERVING_IMAGE = LESSON / "tools/image/Dockerfile.serving"
 PASSENGERS: list[dict[str, Any]] = [
     {
         "Pclass": 1,

@@ -8,7 +8,7 @@ import pytest
 
 from GCP_helpers import session
 from GCP_helpers.images import IMAGES, PAGE, check, image_for, is_prebuilt
-from tools import image as tool
+from tools.image import __main__ as tool
 
 CPU = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 GPU = CPU.replace("xla", "gpu")

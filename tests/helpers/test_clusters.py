@@ -135,4 +135,4 @@ def test_a_manifest_needs_an_image_and_a_kind(side: Side, tmp_path: Path) -> Non
 
 def test_the_script_is_where_the_lessons_image_has_it() -> None:
     folder = str(Path(kubernetes.SCRIPT).parent)
-    assert f"COPY training/ {folder}/" in (ROOT / "docker/Dockerfile").read_text()
+    assert f"COPY training/ {folder}/" in (ROOT / "tools/image/Dockerfile").read_text()

@@ -13,9 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = ("Dockerfile", "Dockerfile.serving")
-TEXTS = {name: (ROOT / "docker" / name).read_text(encoding="utf-8") for name in FILES}
-IGNORED = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-SENT = [line[1:] for line in IGNORED if line.startswith("!")]
+IMAGE = ROOT / "tools/image"
+TEXTS = {name: (IMAGE / name).read_text(encoding="utf-8") for name in FILES}
 
 
 def instructions(file: str) -> list[tuple[str, str]]:
@@ -23,6 +22,16 @@ def instructions(file: str) -> list[tuple[str, str]]:
     whole = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", TEXTS[file], flags=re.MULTILINE))
     lines = [line.split(maxsplit=1) for line in whole.splitlines() if line.strip()]
     return [(name, words) for name, words in lines]
+
+
+def ignored(file: str) -> list[str]:
+    """The lines of the file that BuildKit reads beside a Dockerfile."""
+    return (IMAGE / f"{file}.dockerignore").read_text(encoding="utf-8").splitlines()
+
+
+def sent(file: str) -> list[str]:
+    """The patterns of what is sent to Docker."""
+    return [line[1:] for line in ignored(file) if line.startswith("!")]
 
 
 def words_of(name: str, file: str) -> list[str]:
@@ -50,8 +59,10 @@ def test_the_base_is_one_version_of_a_python_that_the_lock_serves(file: str) -> 
 
 @pytest.mark.parametrize("file", FILES)
 def test_every_version_is_that_of_the_lock(file: str) -> None:
-    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.M))
-    assert "COPY requirements.txt /opt/lesson/constraints.txt" in TEXTS[file]
+    pins = dict(
+        re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "tools/lock/requirements.txt").read_text(), re.M)
+    )
+    assert "COPY tools/lock/requirements.txt /opt/lesson/constraints.txt" in TEXTS[file]
     assert "--constraint /opt/lesson/constraints.txt" in TEXTS[file]
     assert {"torch", "numpy", "google-cloud-storage"} <= set(installed(file))
     # None has its own version.
@@ -116,15 +127,16 @@ def test_the_entry_point_gets_signals_and_words(file: str, program: str) -> None
 
 @pytest.mark.parametrize("file", FILES)
 def test_what_is_copied_is_there_and_is_sent_to_docker(file: str) -> None:
-    assert IGNORED[1] == "*"
+    assert ignored(file)[1] == "*"
     for source in (words.split()[0] for words in words_of("COPY", file)):
         assert (ROOT / source).exists()
         some = "train_nn.py" if source.endswith("/") else ""
-        assert any(fnmatch(source + some, pattern) for pattern in SENT), source
+        assert any(fnmatch(source + some, pattern) for pattern in sent(file)), source
 
 
-def test_nothing_else_is_sent_to_docker() -> None:
-    assert len(SENT) == len(words_of("COPY", "Dockerfile"))
+@pytest.mark.parametrize("file", FILES)
+def test_nothing_else_is_sent_to_docker(file: str) -> None:
+    assert len(sent(file)) == len(words_of("COPY", file))
 
 
 HADOLINT = ROOT / ".venv-hadolint/bin/hadolint"
@@ -135,5 +147,5 @@ HADOLINT = ROOT / ".venv-hadolint/bin/hadolint"
 def test_hadolint_finds_nothing(file: str) -> None:
     if not HADOLINT.exists():
         pytest.skip("make test-all makes .venv-hadolint")
-    done = subprocess.run([HADOLINT, file], cwd=ROOT / "docker", capture_output=True, text=True)
+    done = subprocess.run([HADOLINT, file], cwd=IMAGE, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")

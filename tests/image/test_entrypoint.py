@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COPIES = re.findall(
-    r"^COPY (\S+) (/opt/lesson/\S+)$", (ROOT / "docker/Dockerfile").read_text(), re.M
+    r"^COPY (\S+) (/opt/lesson/\S+)$", (ROOT / "tools/image/Dockerfile").read_text(), re.M
 )
 
 

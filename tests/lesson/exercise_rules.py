@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from lesson.exercises import UNANSWERED, Exercise
-from tools.scanner import Code, Div, scan, walk
+from tools.pages.scanner import Code, Div, scan, walk
 
 EPISODES = Path(__file__).parents[2] / "episodes"
 NO_ANSWERS = (

@@ -12,10 +12,10 @@ import nbformat
 
 from local_cloud.client import control
 from local_cloud.client.home import Home
-from tools.cells import OPENING
 from tools.copies import copy
-from tools.folder import ROOT
-from tools.scanner import Block, Code, walk
+from tools.notebooks.cells import OPENING
+from tools.pages.folder import ROOT
+from tools.pages.scanner import Block, Code, walk
 
 
 def live_cells(blocks: list[Block]) -> list[str]:

@@ -14,7 +14,8 @@ import lesson
 from lesson import check
 from lesson.setup import findings, people, places, tiny_jobs
 from local_cloud.client.control import Status
-from tools.environment import IS_SMALL, KERNEL
+from tools.environment.kernel import KERNEL
+from tools.environment.make import IS_SMALL
 
 Printed = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch

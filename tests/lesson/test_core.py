@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.lesson.learner_cells import live_cells, run_cells
-from tools.folder import read_page
-from tools.pace import split
+from tools.pages.folder import read_page
+from tools.pages.pace import split
 
 ROOT = Path(__file__).parents[2]
 PAGES = [path for path in (ROOT / "episodes").glob("*.md") if split(read_page(path).blocks)[1]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.scanner import Prose, scan
+from tools.pages.scanner import Prose, scan
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "learners" / "reference.md").read_text(encoding="utf-8")

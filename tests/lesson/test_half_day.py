@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.lesson.learner_cells import live_cells, run_cells
-from tools.folder import ROOT, read_page
-from tools.links import heading_names
-from tools.pace import minutes_of_section, section
+from tools.pages.folder import ROOT, read_page
+from tools.pages.links import heading_names
+from tools.pages.pace import minutes_of_section, section
 
 TOP = ""  # what is before the first heading of a page
 SECTIONS = {

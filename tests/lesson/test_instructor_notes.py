@@ -10,8 +10,8 @@ import pytest
 
 from AWS_helpers.costs import estimate_cost as on_amazon
 from GCP_helpers.costs import estimate_cost as on_google
-from tools.pace import minutes_of, minutes_of_section, pace
-from tools.scanner import Heading, scan
+from tools.pages.pace import minutes_of, minutes_of_section, pace
+from tools.pages.scanner import Heading, scan
 
 ROOT = Path(__file__).parents[2]
 NOTES = (ROOT / "instructors" / "instructor-notes.md").read_text(encoding="utf-8")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.folder import read_page
-from tools.pace import split
-from tools.scanner import Code, walk
+from tools.pages.folder import read_page
+from tools.pages.pace import split
+from tools.pages.scanner import Code, walk
 
 PAGES = sorted((Path(__file__).parents[2] / "episodes").glob("[0-9]*.md"))
 OBJECTIVES = re.compile(r"^:+ objectives\n(.*?)^:+$", re.MULTILINE | re.DOTALL)

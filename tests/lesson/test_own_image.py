@@ -9,7 +9,7 @@ import pytest
 
 import AWS_helpers.images
 import GCP_helpers.images
-from tools.folder import ROOT
+from tools.pages.folder import ROOT
 
 GOOGLE = "us-central1-docker.pkg.dev/my-project/lesson/rented-machines:1"
 AMAZON = "111122223333.dkr.ecr.us-east-1.amazonaws.com/rented-machines:1"

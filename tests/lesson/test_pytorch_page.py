@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.folder import read_page
-from tools.scanner import Code
+from tools.pages.folder import read_page
+from tools.pages.scanner import Code
 
 PAGE = Path(__file__).parents[2] / "learners" / "pytorch.md"
 

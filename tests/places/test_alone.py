@@ -22,8 +22,8 @@ from jupyter_client.manager import KernelManager
 
 from testing.other_environments import tool
 from tests.places.places import ROOT, bare, megabytes
-from tools import alone
-from tools.folder import Lesson
+from tools.lab import alone
+from tools.pages.folder import Lesson
 
 SOURCE = (Lesson(ROOT).config() or {})["source"]
 IMPORTED = "import google.colab, numpy, pandas; print(pandas.__file__)"  # before the first cell

@@ -42,7 +42,7 @@ def learner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learner]:
     variables["JUPYTERHUB_SERVICE_PREFIX"] = "/user/ada/"
     begun = time.monotonic()
     done = subprocess.run(
-        [python, "-m", "tools.hub"], cwd=lesson, env=variables, capture_output=True, text=True
+        [python, "-m", "tools.lab.hub"], cwd=lesson, env=variables, capture_output=True, text=True
     )
     print(f"\na hub: {time.monotonic() - begun:.0f} s, {megabytes(lesson / '.venv')} MB")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -82,7 +82,7 @@ def test_a_whole_notebook_runs_there_and_the_check_knows_the_place(learner: Lear
 
 
 def test_the_console_works_through_the_hubs_proxy(learner: Learner) -> None:
-    """By the command that `tools.hub` has printed."""
+    """By the command that `tools.lab.hub` has printed."""
     (command,) = re.findall(
         r"^ +(\.venv/bin/python -m local_cloud console \S+)$", learner.said, re.M
     )

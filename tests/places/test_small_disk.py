@@ -36,7 +36,11 @@ def test_the_environment_fills_less_than_2_gb_of_it_and_keeps_no_downloads(disk:
     }
     begun = time.monotonic()
     hub = subprocess.run(
-        ["python3", "-m", "tools.hub"], cwd=lesson, env=variables, capture_output=True, text=True
+        ["python3", "-m", "tools.lab.hub"],
+        cwd=lesson,
+        env=variables,
+        capture_output=True,
+        text=True,
     )
     assert hub.returncode == 0, hub.stdout + hub.stderr
     assert "the packages for BigQuery and for the tests and the site are left out" in hub.stdout

@@ -11,7 +11,7 @@ from tests.tools.changes import (
     swap,
     write,
 )
-from tools.scanner import KNOWN_DIVS
+from tools.pages.scanner import KNOWN_DIVS
 
 QUESTIONS = "::: questions\n\n- How are things counted?\n\n:::\n"
 OBJECTIVES = "::: objectives\n\n- Count three things with Python.\n\n:::\n"

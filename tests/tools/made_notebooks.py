@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools import notebooks
+from tools.notebooks import __main__ as notebooks
 
 PAGE = "episodes/01-count.md"
 

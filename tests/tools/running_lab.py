@@ -20,8 +20,8 @@ import psutil
 import websocket
 
 from tests.training.support import free_port
-from tools.folder import ROOT
-from tools.lab import command, use_settings
+from tools.lab.__main__ import command, use_settings
+from tools.pages.folder import ROOT
 
 Json = dict[str, Any]
 LONGEST = 60.0  # seconds for a kernel on a busy machine

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import environment, package_index
-from tools.environment import SetupError, Wanted
+from tools.environment import make as environment
+from tools.environment.make import PACKAGE_INDEX, SetupError, Wanted, package_index
 
 TINY = Wanted((), ("tiny-package==1.0",))
 
@@ -117,13 +117,18 @@ def test_a_disk_that_is_too_small_is_named_before_anything_is_made(
 # ---- where this machine's Python is older than the lesson's --------------------------------------
 RUN_BY_OLD_PYTHONS = (
     "tools/__init__.py",
-    "tools/environment.py",
-    "tools/package_index.py",
+    "tools/environment/__init__.py",
+    "tools/environment/__main__.py",
+    "tools/environment/kernel.py",
+    "tools/environment/make.py",
+    "tools/lab/__init__.py",
+    "tools/lab/hub.py",
+    PACKAGE_INDEX,
 )
 
 
 @pytest.mark.parametrize("file", RUN_BY_OLD_PYTHONS)
-def test_what_makes_an_environment_is_python_3_8(file: str) -> None:
+def test_what_makes_an_environment_is_python_3_8(file: str | Path) -> None:
     ast.parse((environment.ROOT / file).read_text(), feature_version=(3, 8))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from AWS_helpers.images import ECR
 from GCP_helpers.images import is_prebuilt
-from tools import image
+from tools.image import __main__ as image
 
 Printed = pytest.CaptureFixture[str]
 
@@ -35,7 +35,7 @@ def test_it_prints_and_runs_nothing(cloud: str, programs: Path, capsys: Printed)
     lines = capsys.readouterr().out.splitlines()
     assert not programs.exists()
     assert lines[-3].startswith(
-        "docker build --platform linux/amd64 --file docker/Dockerfile --tag "
+        "docker build --platform linux/amd64 --file tools/image/Dockerfile --tag "
     )
     built, pushed = lines[-3].split()[-2], lines[-2].split()[-1]
     assert built == pushed and lines[-1] == f"export LESSON_IMAGE={built}"
@@ -52,7 +52,7 @@ def test_what_may_be_chosen_is_in_the_command(programs: Path, capsys: Printed) -
 def test_google_builds_it_without_docker(programs: Path, capsys: Printed) -> None:
     image.main(["--cloud", "gcp", "--account", "mine", "--remote"])
     assert "docker build" not in (out := capsys.readouterr().out)
-    assert "gcloud builds submit --project=mine --config docker/cloudbuild.yaml" in out
+    assert "gcloud builds submit --project=mine --config tools/image/cloudbuild.yaml" in out
     assert "--substitutions=_IMAGE=us-central1-docker.pkg.dev/mine/" in out
 
 
@@ -78,7 +78,7 @@ def test_the_serving_image_has_its_own_file_and_repository(
     assert not programs.exists()
     name = push.split()[-1]
     assert "/rented-machines-serving:1" in name and name in build and repr(name) in use
-    assert "--file docker/Dockerfile.serving" in build and "LESSON_IMAGE" not in out
+    assert "--file tools/image/Dockerfile.serving" in build and "LESSON_IMAGE" not in out
     if cloud == "aws":
         assert "create-repository --repository-name rented-machines-serving " in out
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from local_cloud.client.control import Status
-from tools import start_page
-from tools.folder import ROOT
-from tools.lab import command, console, runtime_folder, use_settings
+from tools.lab import start_page
+from tools.lab.__main__ import command, console, runtime_folder, use_settings
+from tools.pages.folder import ROOT
 
 
 def test_it_opens_the_start_page_in_the_lessons_folder() -> None:

@@ -20,11 +20,11 @@ import pytest
 from testing.axe import VIOLATIONS_IN_CELLS
 from testing.browser import Browser
 from tests.training.support import free_port
-from tools import workbooks
 from tools.copies import copy
-from tools.environment import install_lesson
-from tools.folder import ROOT
-from tools.lab import use_settings
+from tools.environment.make import install_lesson
+from tools.lab import workbooks
+from tools.lab.__main__ import use_settings
+from tools.pages.folder import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.running_lab import RunningLab
-from tools.lab import DEBUGGER
+from tools.lab.__main__ import DEBUGGER
 
 pytestmark = pytest.mark.slow
 

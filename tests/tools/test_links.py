@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testing.examples import with_examples
-from tools.links import (
+from tools.pages.links import (
     anchors,
     definitions,
     links,
@@ -15,7 +15,7 @@ from tools.links import (
     plain,
     without_comments,
 )
-from tools.scanner import scan
+from tools.pages.scanner import scan
 
 
 def found(text: str, **known: str) -> list[tuple[bool, str, str | None]]:

@@ -16,8 +16,8 @@ from tests.tools.changes import (
 )
 from tests.tools.lint_cases_of_lessons import DISCUSSION
 from tests.tools.lint_cases_of_pages import TABLE
-from tools.folder import ROOT
 from tools.lint import Lesson, all_rules, lint_lesson
+from tools.pages.folder import ROOT
 
 BROKEN = lint_cases_of_lessons.BROKEN | lint_cases_of_pages.BROKEN
 FINE = lint_cases_of_lessons.FINE | lint_cases_of_pages.FINE

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.tools.changes import PAGE, Change, cases, insert, names, swap
-from tools.folder import ROOT
 from tools.lint import Lesson, lint_lesson, lint_page
+from tools.pages.folder import ROOT
 
 TABLE = "| a | b |\n|---|---|\n| c | d |"
 
@@ -166,7 +166,14 @@ def test_a_finding_names_the_line_and_what_to_write(clean_lesson, text, at, bett
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CHANGELOG.md", ".github/SECURITY.md", "benchmarks/README.md"]
+    "name",
+    [
+        "README.md",
+        ".github/CHANGELOG.md",
+        ".github/SECURITY.md",
+        "tools/benchmarks/README.md",
+        "local-cloud/benchmarks/README.md",
+    ],
 )
 def test_pages_that_the_site_does_not_show_keep_the_words_too(name):
     findings = lint_page(Lesson(ROOT), ROOT / name)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from nbval.plugin import get_sanitize_patterns
 
-from tools import notebooks
-from tools.folder import ROOT
+from tools.notebooks import __main__ as notebooks
+from tools.pages.folder import ROOT
 
 CONFIG = ROOT / "tests/nbval.cfg"
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.tools.made_notebooks import markdown, notebook, with_body
 from tests.tools.test_notebooks import boxed
-from tools import notebooks
+from tools.notebooks.pages import write_pages
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from tools import notebooks
     [
         ("[a](02-b.md#x)", "[a](02-b.ipynb#cell-id=x)", "[a](02-b.ipynb#cell-id=x)"),
         ("[a](02-b.html)", "[a](02-b.ipynb)", "[a](02-b.ipynb)"),
-        ("[a](setup.html#t)", "[a](pages/setup.md#t)", "[a](../pages/setup.md#t)"),
+        ("[a](setup.html#t)", "[a](../learners/setup.md#t)", "[a](../../learners/setup.md#t)"),
         ("[a](../index.md)", "[a](../index.md)", "[a](../../index.md)"),
         ("[a](https://b.c/d.md)", "[a](https://b.c/d.md)", "[a](https://b.c/d.md)"),
         ("[a][python]", "[a](https://www.python.org)", "[a](https://www.python.org)"),
@@ -74,14 +74,12 @@ def test_learners_pages_are_written_for_jupyterlab(clean_lesson):
     (clean_lesson / "learners/reference.md").write_text(
         "---\ntitle: Words\n---\n\n[Number]{#n}\n:   A count\n    of *things*.\n\nSum\n:   More.\n"
     )
-    notebooks.write(clean_lesson)
-    notice = (
-        "<!-- Written by `make notebooks` from learners/{}.md: change that page, not this file. -->"
-    )
+    write_pages(clean_lesson)
+    notice = "<!-- Written by `make lab` from learners/{}.md: change that page, not this file. -->"
     note = (
         "[A](../01-count.ipynb#cell-id=a), [words](reference.md), ![D](../../episodes/fig/dots.svg)"
     )
-    pages = clean_lesson / "notebooks/pages"
+    pages = clean_lesson / "work/pages"
     assert (pages / "setup.md").read_text() == "\n\n".join(
         [
             notice.format("setup"),

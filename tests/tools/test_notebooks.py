@@ -12,15 +12,17 @@ from IPython.core.inputtransformer2 import TransformerManager
 from testing.examples import with_examples
 from tests.lesson.contrast import contrast
 from tests.tools.made_notebooks import PAGE, code, markdown, notebook, with_body
-from tools import alone, notebook_boxes, notebooks
-from tools.cells import OPENING
-from tools.folder import ROOT, Lesson, PageError
-from tools.scanner import FOLDED, Code, Div, scan
+from tools.lab import alone
+from tools.notebooks import __main__ as notebooks
+from tools.notebooks import boxes
+from tools.notebooks.cells import OPENING
+from tools.pages.folder import ROOT, Lesson, PageError
+from tools.pages.scanner import FOLDED, Code, Div, scan
 
 
 def boxed(kind: str, text: str) -> str:
     """Markdown in the box of a div of this kind."""
-    colour = ", ".join(map(str, notebook_boxes.EDGES[kind]))
+    colour = ", ".join(map(str, boxes.EDGES[kind]))
     style = (
         f"border-left: 5px solid rgb({colour}); background-color: rgba({colour}, 0.1); "
         "padding: 10px 16px 2px; margin: 6px 0"
@@ -89,7 +91,7 @@ def test_what_a_run_has_shown_is_an_output_that_no_run_is_compared_with(clean_le
     assert all("nbval-ignore-output" in cell.metadata.tags for cell in (table, curve))
     assert markdown(clean_lesson, body) == "Text behind it."
     (clean_lesson / "episodes/fig/shown-curve.png").unlink()
-    with pytest.raises(PageError, match=r"shown-curve\.png .*python -m tools\.shown"):
+    with pytest.raises(PageError, match=r"shown-curve\.png .*python -m tools\.pictures\.shown"):
         notebooks.build(clean_lesson)
 
 
@@ -187,10 +189,10 @@ DARK = (17, 17, 17)  # JupyterLab's dark theme
 
 
 @pytest.mark.parametrize("ground", [WHITE, DARK])
-@pytest.mark.parametrize("kind", notebook_boxes.EDGES)
+@pytest.mark.parametrize("kind", boxes.EDGES)
 def test_a_box_can_be_seen_and_its_text_read_in_both_themes(kind, ground):
-    edge = notebook_boxes.EDGES[kind]
-    share = notebook_boxes.TINT
+    edge = boxes.EDGES[kind]
+    share = boxes.TINT
     fill = tuple(share * top + (1 - share) * below for top, below in zip(edge, ground, strict=True))
     text = (33, 33, 33) if ground == WHITE else WHITE
     assert contrast(edge, ground) >= 3
@@ -267,7 +269,7 @@ def test_any_page_becomes_notebooks_or_is_refused(clean_lesson, parts):
         made = notebooks.build(clean_lesson)
     except PageError:
         return
-    assert len(made) == 4
+    assert len(made) == 2
 
 
 # --- nothing leaks ---
@@ -389,10 +391,10 @@ def test_the_lessons_own_episodes_make_the_round_trip_and_are_up_to_date():
 
 
 def test_writing_again_changes_nothing(clean_lesson):
-    assert notebooks.write(clean_lesson) == "4 files written, 0 unchanged, 0 removed"
+    assert notebooks.write(clean_lesson) == "2 files written, 0 unchanged, 0 removed"
     path = clean_lesson / "notebooks/01-count.ipynb"
     before = path.read_bytes(), path.stat().st_mtime_ns
-    assert notebooks.write(clean_lesson) == "0 files written, 4 unchanged, 0 removed"
+    assert notebooks.write(clean_lesson) == "0 files written, 2 unchanged, 0 removed"
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     assert before[0].endswith(b"}\n")
     assert not list(clean_lesson.glob("notebooks/**/*.part"))
@@ -422,16 +424,14 @@ def test_repeated_cells_have_ids_of_their_own(clean_lesson):
 def test_leftovers_are_removed_but_never_a_readers_own_notebook(clean_lesson):
     notebooks.write(clean_lesson)
     (clean_lesson / PAGE).rename(clean_lesson / "episodes/02-new.md")
-    (clean_lesson / "learners/reference.md").rename(clean_lesson / "mine.md")
     own = clean_lesson / "notebooks/mine.ipynb"
     own.write_text('{"cells": [], "metadata": {}}')
     (clean_lesson / "notebooks/broken.ipynb").write_text("{")
     copy = clean_lesson / "notebooks/01-count-Copy1.ipynb"  # as JupyterLab duplicates one
     copy.write_bytes((clean_lesson / "notebooks/01-count.ipynb").read_bytes())
-    assert notebooks.write(clean_lesson) == "2 files written, 1 unchanged, 3 removed"
+    assert notebooks.write(clean_lesson) == "2 files written, 0 unchanged, 2 removed"
     left = sorted(path.name for path in (clean_lesson / "notebooks").glob("*.ipynb"))
     assert left == ["01-count-Copy1.ipynb", "02-new.ipynb", "broken.ipynb", "mine.ipynb"]
-    assert [path.name for path in (clean_lesson / "notebooks/pages").iterdir()] == ["setup.md"]
 
 
 def test_check_names_each_notebook_and_writes_nothing(clean_lesson, capsys):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tools.pace import density
-from tools.scanner import scan
+from tools.pages.pace import density
+from tools.pages.scanner import scan
 
 PAGE = """---
 title: "One"

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from testing.browser import find
-from tools.folder import ROOT
+from tools.pages.folder import ROOT
 from tools.pictures import __main__ as pictures
 
 FIG = ROOT / "episodes" / "fig"

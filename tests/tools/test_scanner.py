@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testing.examples import with_examples
-from tools.scanner import Code, Div, Heading, Page, Prose, scan
+from tools.pages.scanner import Code, Div, Heading, Page, Prose, scan
 
 FRONT = "---\ntitle: A page\n---\n\n"
 

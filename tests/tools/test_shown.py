@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tools import shown
-from tools.cells import Cell, Shown
+from tools.notebooks.cells import Cell, Shown
+from tools.pictures import shown
 
 PAGE = """
 ```python

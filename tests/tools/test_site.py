@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.folder import ROOT
-from tools.links import heading_names, plain
-from tools.scanner import Code, Div, Heading, Prose
+from tools.pages.folder import ROOT
+from tools.pages.links import heading_names, plain
+from tools.pages.scanner import Code, Div, Heading, Prose
 from tools.site.__main__ import main
 from tools.site.build import write
 from tools.site.plan import Plan

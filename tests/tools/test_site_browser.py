@@ -14,7 +14,7 @@ import pytest
 
 from testing.axe import VIOLATIONS
 from testing.browser import Browser
-from tools.folder import ROOT
+from tools.pages.folder import ROOT
 from tools.site.build import write
 
 pytestmark = pytest.mark.slow

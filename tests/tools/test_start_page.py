@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.start_page import NAME, cells_run, write
+from tools.lab.start_page import NAME, cells_run, write
 
 
 def test_the_page_leads_to_every_notebook_with_its_minutes(clean_lesson: Path) -> None:

@@ -1,11 +1,16 @@
 """The copies that learners work in: without outputs, and never written over."""
 
 from pathlib import Path
+from urllib.parse import unquote
 
 import nbformat
 import pytest
 
-from tools.workbooks import copy_new
+from tools.copies import copy
+from tools.lab.workbooks import copy_new
+from tools.notebooks.pages import write_pages
+from tools.pages.folder import ROOT
+from tools.pages.links import links
 
 
 @pytest.fixture
@@ -38,10 +43,31 @@ def test_a_deleted_copy_is_made_afresh(root: Path) -> None:
     assert copy_new(root) == [copy]
 
 
-def test_the_pages_that_notebooks_link_to_come_along_and_are_the_newest(root: Path) -> None:
-    page = root / "notebooks" / "pages" / "setup.md"
-    for text in ("old", "new"):
-        page.parent.mkdir(exist_ok=True)
-        page.write_text(text)
-        copy_new(root)
-        assert (root / "work" / "pages" / "setup.md").read_text() == text
+def test_a_copy_links_to_the_pages_that_are_written_for_jupyterlab(root: Path) -> None:
+    file = root / "notebooks" / "02-a.ipynb"
+    notebook = nbformat.read(file, as_version=4)
+    text = "[a](../learners/setup.md#trouble), `../learners/`, [b](03-b.ipynb)"
+    notebook.cells.append(nbformat.v4.new_markdown_cell(text))
+    nbformat.write(notebook, file)
+    (copy,) = copy_new(root)
+    assert nbformat.read(copy, as_version=4).cells[-1].source == (
+        "[a](pages/setup.md#trouble), `../learners/`, [b](03-b.ipynb)"
+    )
+
+
+def test_every_link_of_the_copies_and_their_pages_leads_to_a_file(tmp_path: Path) -> None:
+    copy(ROOT, tmp_path)
+    copy_new(tmp_path)
+    write_pages(tmp_path)
+    texts = {path: path.read_text() for path in (tmp_path / "work/pages").glob("*.md")}
+    for path in (tmp_path / "work").glob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        texts[path] = "\n\n".join(each.source for each in cells if each.cell_type == "markdown")
+    found = 0
+    for path, text in texts.items():
+        for link in links(text, {}):
+            name = unquote((link.target or "").partition("#")[0])
+            if link.form == "markdown" and name and ":" not in name:
+                found += 1
+                assert (path.parent / name).exists(), (path.name, name)
+    assert found > 200

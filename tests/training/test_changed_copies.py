@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tests.training.support import Replicas, cluster_specs, table
-from tools.folder import read_page
-from tools.scanner import Code, Heading
+from tools.pages.folder import read_page
+from tools.pages.scanner import Code, Heading
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "learners" / "change-the-script.md"

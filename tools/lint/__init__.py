@@ -6,9 +6,9 @@ divs, code), `blanks` (lines), `tables`, `linking`, `review` (exercises), `words
 folder).
 """
 
-from tools.folder import Lesson
 from tools.lint import blanks, linking, pacing, project, review, structure, tables, words
 from tools.lint.registry import Finding, all_rules, lint_lesson, lint_page
+from tools.pages.folder import Lesson
 
 __all__ = [
     "Finding",

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.folder import PAGE_FOLDERS, ROOT, Lesson, lesson_root
 from tools.lint.registry import Finding, all_rules, lint_lesson, lint_page
-from tools.pace import table
+from tools.pages.folder import PAGE_FOLDERS, ROOT, Lesson, lesson_root
+from tools.pages.pace import table
 
 
 def lint(path: Path) -> tuple[int, list[Finding]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tools.lint.registry import Doc, page_rule
 from tools.lint.structure import headings
 from tools.lint.tables import QUOTE, tables
-from tools.scanner import LIST_MARKER, Code, Div, Prose
+from tools.pages.scanner import LIST_MARKER, Code, Div, Prose
 
 Found = Iterator[tuple[int, str]]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from tools.folder import PAGE_FOLDERS, PageError, resolve_link
-from tools.links import Link, anchors, blank_code, normal, page_links
 from tools.lint.registry import Doc, episode_rule, page_rule
-from tools.scanner import Heading, Prose
+from tools.pages.folder import PAGE_FOLDERS, PageError, resolve_link
+from tools.pages.links import Link, anchors, blank_code, normal, page_links
+from tools.pages.scanner import Heading, Prose
 
 SCHEMES = frozenset(
     [

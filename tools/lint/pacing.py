@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from tools.lint.registry import Doc, episode_rule
-from tools.pace import DENSEST_CORE, LONGEST_CORE, density, minutes_of, split, visible_blocks
-from tools.scanner import Block, Code, Div, walk
+from tools.pages.pace import DENSEST_CORE, LONGEST_CORE, density, minutes_of, split, visible_blocks
+from tools.pages.scanner import Block, Code, Div, walk
 
 MARGIN = 1  # minutes by which the front matter may differ from the formula
 Found = Iterator[tuple[int, str]]

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tools.folder import PAGE_FOLDERS, Lesson
 from tools.lint.registry import lesson_rule
 from tools.lint.structure import has_list
-from tools.scanner import Div, Heading
+from tools.pages.folder import PAGE_FOLDERS, Lesson
+from tools.pages.scanner import Div, Heading
 
 ROOT_FILES = {
     "config.yaml": "the lesson's settings",

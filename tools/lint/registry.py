@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tools.folder import Lesson, PageError
-from tools.links import definitions
-from tools.scanner import Page
+from tools.pages.folder import Lesson, PageError
+from tools.pages.links import definitions
+from tools.pages.scanner import Page
 
 STRUCTURE = frozenset({"div-balance", "div-fence", "code-closed", "comment-closed"})
 

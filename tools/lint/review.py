@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tools.lint.registry import Doc, episode_rule, page_rule
 from tools.lint.structure import divs
-from tools.pace import (
+from tools.pages.pace import (
     EXERCISES,
     minutes_in_title,
     minutes_of,
@@ -15,7 +15,7 @@ from tools.pace import (
     sum_of_exercises,
     visible_blocks,
 )
-from tools.scanner import Block, Div, Prose, walk
+from tools.pages.scanner import Block, Div, Prose, walk
 
 VAGUE_VERBS = re.compile(
     r"\s*(?:[-*+]|\d+[.)])\s+(understand|know|learn|appreciate|realise|realize"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tools.links import plain, without_comments
 from tools.lint.registry import Doc, episode_rule, page_rule
-from tools.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
+from tools.pages.links import plain, without_comments
+from tools.pages.scanner import FOLDED, LIST_MARKER, Block, Code, Div, Heading, Prose, walk
 
 # Spellings of `python` that would silently make live code a block that nobody runs.
 LIKE_PYTHON = frozenset({"py", "py3", "python", "python3", "ipython", "ipython3"})

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
-from tools.links import blank_code
 from tools.lint.registry import Doc, page_rule
-from tools.scanner import Prose
+from tools.pages.links import blank_code
+from tools.pages.scanner import Prose
 
 _DASHES = re.compile(r"(?=.*\|)\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 QUOTE = re.compile(r"^(?:\s*>)+\s?")  # the marks of a quotation

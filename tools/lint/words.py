@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tools.links import blank_code, links, outermost, without_definitions
 from tools.lint.registry import Doc, page_rule
-from tools.scanner import Heading, Prose
+from tools.pages.links import blank_code, links, outermost, without_definitions
+from tools.pages.scanner import Heading, Prose
 
 
 def _any_of(*words: str) -> re.Pattern[str]:

@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.environment import HASHES, LOCK, ROOT, find_uv
+from tools.environment.make import HASHES, LOCK, ROOT, find_uv
 from tools.lock import GROUPS
 
 HEADER = "# Written by `make lock` from pyproject.toml. Do not edit by hand.\n"

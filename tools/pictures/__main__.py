@@ -22,7 +22,7 @@ import local_cloud
 from lesson import preparation
 from local_cloud.client.control import console_link
 from testing.browser import Browser, find
-from tools.shown import smaller
+from tools.pictures.shown import smaller
 
 PICTURES = lesson.ROOT / "episodes" / "fig"
 WIDTH, HEIGHT = 1280, 3000  # of the browser's window: a page is seen without scrolling

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.folder import ROOT, PageError
+from tools.pages.folder import ROOT, PageError
 
 try:
     from tools.site.build import write

@@ -9,7 +9,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers import Parser
 
-from tools.alone import elsewhere
+from tools.lab.alone import elsewhere
 from tools.site.overviews import key_points, notes, timetable
 from tools.site.page import PageNodes, raw, section
 from tools.site.plan import INDEX, KEY_POINTS, NOTES, Entry, Plan, Way

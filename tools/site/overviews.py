@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from docutils import nodes
 
-from tools.links import plain
-from tools.scanner import Div, Heading
+from tools.pages.links import plain
+from tools.pages.scanner import Div, Heading
 from tools.site.page import PageNodes, first_heading, raw, section
 from tools.site.plan import Entry, Plan
 from tools.site.schedule import Slot, clock, schedule

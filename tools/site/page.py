@@ -13,10 +13,16 @@ from pathlib import Path
 
 from docutils import nodes
 
-from tools.cells import TITLES
-from tools.folder import PageError
-from tools.links import blank_code, heading_names, plain, without_comments, without_definitions
-from tools.scanner import Block, Code, Div, Heading, Prose
+from tools.notebooks.cells import TITLES
+from tools.pages.folder import PageError
+from tools.pages.links import (
+    blank_code,
+    heading_names,
+    plain,
+    without_comments,
+    without_definitions,
+)
+from tools.pages.scanner import Block, Code, Div, Heading, Prose
 from tools.site.plan import Plan
 from tools.site.prose import html_of, inline
 from tools.site.targets import Targets

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.folder import Lesson, PageError
-from tools.paths import Step, paths_of
-from tools.scanner import Page
+from tools.pages.folder import Lesson, PageError
+from tools.pages.paths import Step, paths_of
+from tools.pages.scanner import Page
 
 INDEX = "index.html"
 KEY_POINTS = "key-points.html"

@@ -16,7 +16,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from tools.scanner import Code, Prose
+from tools.pages.scanner import Code, Prose
 
 _FENCE = "~~~~"
 _ALIGNED = re.compile(r"\S {3,}\S")  # columns, which have to stay below each other

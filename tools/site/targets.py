@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.folder import PageError, resolve_link
-from tools.links import Link, definitions, links, outermost
+from tools.pages.folder import PageError, resolve_link
+from tools.pages.links import Link, definitions, links, outermost
 from tools.site.plan import Plan
 
 ASSETS = ("fig", "files", "data")  # folders of episodes/ that the site copies

@@ -193,11 +193,15 @@ def test_shellcheck_finds_nothing(rented: StandInMachine) -> None:
 
 @pytest.mark.slow  # it installs torch
 def test_the_environment_is_made_with_the_locks_versions(rented: StandInMachine) -> None:
-    from tools.package_index import pip_configuration
+    from tools.environment.make import package_index
 
     command = [sys.executable, "-m", "pip", "config", "list"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    more = {**pip_configuration(said), "UV_TORCH_BACKEND": "", "HOME": os.environ["HOME"]}
+    more = {
+        **package_index.pip_configuration(said),
+        "UV_TORCH_BACKEND": "",
+        "HOME": os.environ["HOME"],
+    }
     more |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     # The machine's own python3 is the one that runs the tests.
     (rented.folder / "bin").mkdir()

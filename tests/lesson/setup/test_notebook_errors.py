@@ -17,7 +17,7 @@ from jupyter_client.manager import KernelManager
 
 from local_cloud.client.control import Status
 from tests import kernels
-from tools.environment import install_lesson
+from tools.environment.kernel import install_lesson
 
 VERTEX = """
 import GCP_helpers

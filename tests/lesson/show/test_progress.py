@@ -27,7 +27,7 @@ from lesson.show.progress import (
     markup,
     text,
 )
-from tools.environment import install_lesson
+from tools.environment.kernel import install_lesson
 
 ROOT = Path(__file__).parents[3]
 HALF = Progress("training", 25, 50, loss=0.4321, accuracy=0.8123, seconds=12.3, cost=0.00075)

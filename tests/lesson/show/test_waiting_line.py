@@ -12,7 +12,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 
 from lesson.show import waiting_line as waiting
 from tests import kernels
-from tools.environment import install_lesson
+from tools.environment.kernel import install_lesson
 
 BEGIN = """
 import sys

@@ -59,7 +59,8 @@ def prepare() -> Path:
     suite = ENVIRONMENT / f"moto-{VERSION}"
     if suite.exists():
         return suite
-    pinned = (ROOT.parent / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lock = ROOT.parent / "tools/lock/requirements.txt"
+    pinned = lock.read_text(encoding="utf-8").splitlines()
     ours = [line for line in pinned if re.match(r"(boto3|botocore|requests)==", line)]
     wanted = [f"moto[s3]=={VERSION}", "flask", "flask-cors", "freezegun", "pytest"]
     wanted += ["pytest-timeout", "pip", *ours]

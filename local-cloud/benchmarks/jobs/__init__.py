@@ -1,0 +1,1 @@
+"""Jobs, studies, and what a job pays for its own root."""

@@ -1,0 +1,132 @@
+"""Requests a second through an endpoint, and at the same model behind FastAPI and uvicorn.
+
+The servers take turns: only one has clients at a time. Each computes with one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from benchmarks.lesson_code import SCRIPT, SERVER, TABLE, preparation
+from testing.measure import as_table, last_line, output, ratio, say, take_turns
+
+IMAGE = "us-docker.pkg.dev/my-project/images/titanic:1"
+BODY = json.dumps({"instances": [[0.8, -0.7, 0.1, 0.4, -0.4, 0.5, 0.2]]})
+TURNS, SECONDS, CLIENTS = 5, 4, (1, 64)  # seconds of a turn
+
+
+def train_model(folder: Path) -> Path:
+    """Train a small model in a folder."""
+    made = preparation.prepare(TABLE, folder)
+    flags = ("--train", made.train, "--val", made.val, "--epochs", 50, "--model_dir", folder / "m")
+    output(str(SCRIPT), *map(str, flags))
+    return folder / "m"
+
+
+@contextmanager
+def server(*command: str) -> Iterator[str]:
+    """Serve on a free port, which {} stands for; yield its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    process = subprocess.Popen(
+        [sys.executable, *(part.replace("{}", port) for part in command)],
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", int(port))).close()
+                break
+            except ConnectionRefusedError:
+                assert process.poll() is None, "the server has ended"
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def endpoint(model: Path) -> Iterator[str]:
+    """Deploy an endpoint of Vertex AI on a local cloud of its own.
+
+    Yield the URL of its predict().
+    """
+    import local_cloud
+    from local_cloud.client.control import Status
+
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["LOCAL_CLOUD_HOME"] = home
+        status: Status = local_cloud.activate()
+        from google.cloud import aiplatform, storage
+
+        bucket = storage.Client().create_bucket("benchmark")
+        bucket.blob("model/model.pt").upload_from_filename(model / "model.pt")
+        aiplatform.init(project="benchmark", location="us-central1")
+        uploaded = aiplatform.Model.upload(
+            display_name="benchmark",
+            artifact_uri="gs://benchmark/model",
+            serving_container_image_uri=IMAGE,
+            serving_container_command=[sys.executable, str(SERVER)],
+        )
+        made = uploaded.deploy(machine_type="n1-standard-2")
+        try:
+            yield f"{status.url}/v1/{made.resource_name}:predict"
+        finally:
+            made.delete(force=True)
+            local_cloud.stop()
+
+
+def rates(url: str, clients: int) -> float:
+    """Count requests answered in a second, and keep the 99th percentile beside it."""
+    load = last_line("-m", "benchmarks.serving.load", url, str(clients), str(SECONDS), BODY)
+    LATE.setdefault((url, clients), []).append(load["p99"])
+    return float(load["rate"])
+
+
+LATE: dict[tuple[str, int], list[float]] = {}
+
+
+def section() -> str:
+    """Return the section of the page."""
+    say("serving ...")
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        model = train_model(Path(folder))
+        plain = stack.enter_context(
+            server("-m", "benchmarks.serving.plain_server", str(model), "{}")
+        )
+        alone = stack.enter_context(server(str(SERVER), "--model_dir", str(model), "--port", "{}"))
+        urls = {
+            "FastAPI and uvicorn": f"{plain}/predict",
+            "serve_nn.py": f"{alone}/invocations",
+            "serve_nn.py behind an endpoint": stack.enter_context(endpoint(model)),
+        }
+        rows = []
+        for clients in CLIENTS:
+            rates_by_name = take_turns(
+                {name: partial(rates, url, clients) for name, url in urls.items()}, TURNS
+            )
+            for name, url in urls.items():
+                rows.append(
+                    (
+                        name,
+                        clients,
+                        f"{statistics.median(rates_by_name[name]):,.0f}",
+                        f"{ratio(rates_by_name[name], rates_by_name['FastAPI and uvicorn']):.2f}",
+                        f"{statistics.median(LATE[url, clients]):.1f}",
+                    )
+                )
+    columns = ("server", "clients", "requests a second", "of FastAPI's", "99th percentile, ms")
+    return f"### Predictions, one passenger in each request\n\n{as_table(columns, rows)}"

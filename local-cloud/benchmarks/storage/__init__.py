@@ -1,0 +1,1 @@
+"""S3 and BigQuery by the services' own clients."""

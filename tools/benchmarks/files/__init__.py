@@ -1,0 +1,1 @@
+"""Checkpoints, and tables that are larger than memory would like."""

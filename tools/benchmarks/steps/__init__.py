@@ -1,0 +1,1 @@
+"""A training step, a whole process, and the number of threads."""

@@ -1,0 +1,1 @@
+"""The lesson's environment, which any Python from 3.8 makes before anything is installed."""

@@ -1,0 +1,1 @@
+"""The lesson's own images, for jobs and endpoints on the real services."""

@@ -1,0 +1,1 @@
+"""From the episodes to the notebooks."""

@@ -1,0 +1,1 @@
+"""The pages as they are read: their blocks and links, the ways through them, their minutes."""

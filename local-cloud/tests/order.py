@@ -23,6 +23,7 @@ LONGEST = (
     "google/bigquery/jobs/test_jobs.py",
     "google/vertex/automl/test_images.py",
     "engine/jobs/test_attempts.py",
+    "engine/jobs/test_outcomes.py",
     "engine/jobs/test_queue.py",
     "test_nothing_leaves.py",
     "google/vertex/endpoints/test_endpoints.py",

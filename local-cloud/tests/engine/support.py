@@ -182,3 +182,9 @@ def gone(*pids: int, within: float) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+async def ended(engine: JobQueue, job_id: str, size: int = 1) -> Job:
+    """Send a job and wait for its end."""
+    engine.submit("cloud", job_id, size)
+    return await until(engine, job_id)

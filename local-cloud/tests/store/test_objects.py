@@ -218,6 +218,30 @@ def test_the_sizes_alone_are_those_of_a_listing(
     assert list(objects.sizes("k")) == sizes
 
 
+def test_what_is_deleted_while_sizes_are_read_has_none(objects: Objects) -> None:
+    for name in "abc":
+        put(objects, name, name.encode())
+    sizes = objects.sizes("k")
+    next(sizes)
+    objects.delete("k", "b")
+    assert list(sizes) == [(1, objects.get("k", "c").created)]
+
+
+def test_what_is_removed_while_it_is_read_is_not_listed(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = job_writes(objects, "b")
+    job_writes(objects, "a")
+    digest = files.digest
+
+    def read_after_b_has_gone(path: Path) -> tuple[files.Digests, list[int], bool]:
+        file.unlink(missing_ok=True)
+        return digest(path)
+
+    monkeypatch.setattr(files, "digest", read_after_b_has_gone)
+    assert everything(objects) == ["a"]
+
+
 def test_a_listing_writes_nothing_down_again(
     objects: Objects, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,12 @@ def test_a_table_of_something_else_has_no_curves(text: str) -> None:
     assert job_curves.series_in(text) == {}
 
 
+def test_no_curve_is_named_by_the_secret() -> None:
+    """A title has blanks for "_", so the page with it could not be searched for the secret."""
+    said = job_curves.series_in("epoch,a_secret\n1,2\n", b"a_secret")
+    assert said == {"SECRET**": [(1, 2)]}
+
+
 def test_a_very_long_history_is_thinned_out_and_its_last_epoch_stays() -> None:
     rows = "".join(f"{epoch},{1 / epoch}\n" for epoch in range(1, 100_001))
     ((name, points),) = job_curves.series_in("epoch,loss\n" + rows).items()

@@ -16,9 +16,9 @@ from local_cloud.engine.spec import (
     Replica,
     State,
 )
-from tests.engine.jobs.test_queue import ended
 from tests.engine.support import (
     Cloud,
+    ended,
     engine,
     plan,
     python,
@@ -128,3 +128,23 @@ class TestReplica:
 
         run(story())
         assert len(set(given)) == 6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a policy")
+def test_replicas_of_one_job_do_not_interrupt_each_other(tmp_path: Path) -> None:
+    waits = python(
+        "import os, time\nwhile os.sched_getscheduler(0) != os.SCHED_BATCH: time.sleep(0.01)\n"
+        "print('batch')"
+    )
+    alone = python("import os; print(os.sched_getscheduler(0) == os.SCHED_OTHER)")
+    cloud = Cloud(a=plan(waits, waits), b=plan(alone))
+
+    async def story() -> None:
+        async with engine(tmp_path, cloud) as here:
+            here.submit("cloud", "a", 2)
+            here.submit("cloud", "b", 1)
+            assert (await until(here, "a")).state is State.SUCCEEDED
+            await until(here, "b")
+            assert here.log("b", "r0").read_text() == "True\n"
+
+    run(story())

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from local_cloud.console.records import job_files, jobs
 from local_cloud.console.records.curves import MOST_SERIES, Curves, Series
-from local_cloud.engine.logs.job_files import open_own
+from local_cloud.engine.logs.job_files import mask, open_own
 from local_cloud.platform import Platform
 from local_cloud.store.files import open_file
 
@@ -47,14 +47,17 @@ class JobCurves:
         # An earlier job may have written to the same folder.
         if seen is None or seen.updated < shown.job.created:
             return {}
-        return _of_object(seen.path, seen.name, size=seen.size, generation=seen.generation)
+        hidden = self.platform.engine.hidden
+        return _of_object(
+            seen.path, seen.name, size=seen.size, generation=seen.generation, hidden=hidden
+        )
 
     def _of_instance(self, shown: jobs.Shown) -> Series:
         for name, log in self.platform.engine.logs(shown.job.id).items():
             # One replica writes for all.
             below = f"{log.parent.name}/{name}/{INSTANCE_MODEL}/{HISTORY}"
             with suppress(OSError), open_own(log.parent.parent, below) as file:
-                if series := _read(file):
+                if series := _read(file, self.platform.engine.hidden):
                     return series
         return {}
 
@@ -65,19 +68,19 @@ class JobCurves:
         return {}
 
 
-def of_file(path: Path) -> Series:
+def of_file(path: Path, hidden: bytes = b"") -> Series:
     """Return the curves of an object that a job may write at this moment; {} if it is no file."""
     try:
         with open_file(path) as file:
-            return _read(file)
+            return _read(file, hidden)
     except OSError:
         return {}
 
 
-def _read(file: FileIO) -> Series:
+def _read(file: FileIO, hidden: bytes) -> Series:
     size = os.fstat(file.fileno()).st_size
     text = file.read(LARGEST) if size <= LARGEST else _sample(file, size)
-    return series_in(text.decode(errors="replace"))
+    return series_in(text.decode(errors="replace"), hidden)
 
 
 def _sample(file: FileIO, size: int) -> bytes:
@@ -93,17 +96,19 @@ def _sample(file: FileIO, size: int) -> bytes:
 
 
 @lru_cache(maxsize=64)  # a page that is open asks again every few seconds
-def _of_object(path: Path, name: str, *, size: int, generation: int) -> Series:
+def _of_object(path: Path, name: str, *, size: int, generation: int, hidden: bytes) -> Series:
     if not name.endswith(".gz"):
-        return of_file(path)
-    return series_in(job_files.text(path, name, wanted=HISTORY, size=size, most=LARGEST))
+        return of_file(path, hidden)
+    return series_in(job_files.text(path, name, wanted=HISTORY, size=size, most=LARGEST), hidden)
 
 
-def series_in(history: str) -> Series:
+def series_in(history: str, hidden: bytes = b"") -> Series:
     """Return the curves in the text of a history.csv; {} for a table without a column "epoch".
 
-    Without a row that is being written.
+    Without a row that is being written. hidden: a text that nobody is to read in a curve's name.
     """
+    names, line_end, below = history.partition("\n")
+    history = mask(names, hidden) + line_end + below  # before the names change into titles
     try:
         rows = list(csv.DictReader(io.StringIO(history[: history.rfind("\n") + 1])))
     except csv.Error:

@@ -85,8 +85,8 @@ def by_libraries(database: Any, file: Path) -> dict[str, Callable[[], float]]:
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
 
-        rows = database.execute(f"SELECT {', '.join([*FEATURES, 'tipped'])} FROM rides")
-        columns = rows.fetchnumpy()
+        found = database.execute(f"SELECT {', '.join([*FEATURES, 'tipped'])} FROM rides")
+        columns = found.fetchnumpy()
         x = np.column_stack([columns[name] for name in FEATURES]).astype(float)
         scaled = StandardScaler().fit_transform(x)
         LogisticRegression(C=1, max_iter=20).fit(scaled, columns["tipped"])
@@ -129,25 +129,25 @@ def main() -> None:
                     for name in ours
                     for kind, run in (("ours", ours[name]), ("plain", plain[name]))
                 }
-                by_turn = [{name: run() for name, run in measures.items()} for _ in range(turns)]
+                found = [{name: run() for name, run in measures.items()} for _ in range(turns)]
         client.close()  # type: ignore[no-untyped-call]
         local_cloud.stop()
-    print(json.dumps({name: [one[name] for one in by_turn] for name in by_turn[0]}))
+    print(json.dumps({name: [one[name] for one in found] for name in found[0]}))
 
 
 def section() -> str:
     """Load, aggregate and train, beside the libraries alone."""
     say(f"bigquery: {ROWS:,} rows through the local cloud, and by DuckDB and scikit-learn ...")
-    times = last_line("-m", "benchmarks.bigquery", str(ROWS), str(ROUNDS))
-    return table(times, ROWS)
+    found = last_line("-m", "benchmarks.bigquery", str(ROWS), str(ROUNDS))
+    return table(found, ROWS)
 
 
-def table(figures: dict[str, list[float]], rows: int) -> str:
+def table(found: dict[str, list[float]], rows: int) -> str:
     """Return the section in Markdown."""
     beside = {"load": "DuckDB", "aggregate": "DuckDB", "logistic regression": "both"}
     lines = []
     for name, library in beside.items():
-        ours, plain = figures[f"ours {name}"], figures[f"plain {name}"]
+        ours, plain = found[f"ours {name}"], found[f"plain {name}"]
         cells = (f"{statistics.median(times):.2f}" for times in (ours, plain))
         lines.append((name, library, *cells, f"**{ratio(ours, plain):.1f}**"))
     columns = ("what", "beside", "the local cloud", "alone", "times as long")

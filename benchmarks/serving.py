@@ -92,9 +92,9 @@ def endpoint(model: Path) -> Iterator[str]:
 
 def rates(url: str, clients: int) -> float:
     """Count requests answered in a second, and keep the 99th percentile beside it."""
-    load = last_line("-m", "benchmarks.load", url, str(clients), str(SECONDS), BODY)
-    LATE.setdefault((url, clients), []).append(load["p99"])
-    return float(load["rate"])
+    found = last_line("-m", "benchmarks.load", url, str(clients), str(SECONDS), BODY)
+    LATE.setdefault((url, clients), []).append(found["p99"])
+    return float(found["rate"])
 
 
 LATE: dict[tuple[str, int], list[float]] = {}
@@ -116,7 +116,7 @@ def section() -> str:
         }
         rows = []
         for clients in CLIENTS:
-            rates_by_name = take_turns(
+            found = take_turns(
                 {name: partial(rates, url, clients) for name, url in urls.items()}, TURNS
             )
             for name, url in urls.items():
@@ -124,8 +124,8 @@ def section() -> str:
                     (
                         name,
                         clients,
-                        f"{statistics.median(rates_by_name[name]):,.0f}",
-                        f"{ratio(rates_by_name[name], rates_by_name['FastAPI and uvicorn']):.2f}",
+                        f"{statistics.median(found[name]):,.0f}",
+                        f"{ratio(found[name], found['FastAPI and uvicorn']):.2f}",
                         f"{statistics.median(LATE[url, clients]):.1f}",
                     )
                 )

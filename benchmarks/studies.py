@@ -220,8 +220,8 @@ def section() -> str:
     ]
     columns = ("what", "seconds (median)", "of the bare runs' time", "goal, under")
     say(f"studies: the best of {BEST_OF} trials, {STUDIES} studies ...")
-    seeds = [last_line("-m", "benchmarks.studies", "worth", str(seed)) for seed in range(STUDIES)]
-    middle = partial(_median, seeds)
+    found = [last_line("-m", "benchmarks.studies", "worth", str(seed)) for seed in range(STUDIES)]
+    middle = partial(_median, found)
     rows = [
         (words, *(f"{value:.3f}" for value in middle(name)))
         for words, name in (

@@ -106,14 +106,14 @@ class Links:
         name, _, fragment = target.partition("#")
         if _SCHEME.match(name):
             return target
-        file = resolve_link(self.lesson.root, self.path, name) if name else self.path
-        file = file or self.path.parent / name
-        if file in self.lesson.pages:
+        found = resolve_link(self.lesson.root, self.path, name) if name else self.path
+        found = found or self.path.parent / name
+        if found in self.lesson.pages:
             cell_id = f"#cell-id={id_of(fragment)}" if fragment else ""
-            return self._way(self._notebooks() / f"{file.stem}.ipynb", name) + cell_id
-        if file in self.lesson.beside:
-            file = page_file(self.lesson.root, file)
-        return self._way(file, name) + (f"#{fragment}" if fragment else "")
+            return self._way(self._notebooks() / f"{found.stem}.ipynb", name) + cell_id
+        if found in self.lesson.beside:
+            found = page_file(self.lesson.root, found)
+        return self._way(found, name) + (f"#{fragment}" if fragment else "")
 
     def _notebooks(self) -> Path:
         """Return where the notebooks are that this text leads to: instructors stay among theirs."""

@@ -142,12 +142,12 @@ def build(root: Path) -> dict[Path, str]:
 def leftovers(root: Path, wanted: Mapping[Path, str]) -> list[Path]:
     """Return files that were written from a page that is gone; a reader's own are not touched."""
     folder = root.resolve() / "notebooks"
-    files = [
+    found = [
         *folder.glob("*.ipynb"),
         *folder.glob("instructor/*.ipynb"),
         *folder.glob("pages/*.md"),
     ]
-    return [path for path in sorted(files) if path not in wanted and _is_ours(path)]
+    return [path for path in sorted(found) if path not in wanted and _is_ours(path)]
 
 
 def _is_ours(path: Path) -> bool:

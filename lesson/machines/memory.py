@@ -31,7 +31,6 @@ def limit_memory(megabytes: int) -> str:
         capture_output=True,
         text=True,
     ).stdout
-    data = re.search(
-        r"VmData:\s+(\d+) kB", status
-    )  # what `ulimit -d` counts: proc(5), getrlimit(2)
+    # VmData is what `ulimit -d` counts: proc(5), getrlimit(2).
+    data = re.search(r"VmData:\s+(\d+) kB", status)
     return f"ulimit -d {int(data[1]) + 1000 * megabytes};" if data else ""

@@ -83,8 +83,8 @@ def test_a_state_is_one_of_ours_beside_the_services_word(
         training_job_name="j", training_job_status=status, creation_time=then,
         last_modified_time=then, **fields,
     )  # fmt: skip
-    found = SERVICE.status(job)
-    assert (found.state, found.word, found.service_state) == (ours, detail or status, status)
+    shown = SERVICE.status(job)
+    assert (shown.state, shown.word, shown.service_state) == (ours, detail or status, status)
 
 
 def test_every_state_that_the_service_has_is_one_of_ours() -> None:

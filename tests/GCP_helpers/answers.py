@@ -17,8 +17,8 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 def error(code: int, status: str, message: str, reason: str = "", **metadata: str) -> Any:
     """A google.rpc.Status as JSON."""
     info = {"@type": INFO, "reason": reason, "domain": "googleapis.com", "metadata": metadata}
-    found: dict[str, Any] = {"code": code, "message": message, "status": status}
-    return {"error": found | ({"details": [info]} if reason else {})}
+    refusal: dict[str, Any] = {"code": code, "message": message, "status": status}
+    return {"error": refusal | ({"details": [info]} if reason else {})}
 
 
 # github.com/GoogleCloudPlatform/vertex-ai-samples/issues/476 (2022-04-14) has message and reason,

@@ -16,7 +16,7 @@ import pytest
 from local_cloud.client.control import Status
 from tests.helpers.sides import ROOT, Side
 
-Found = dict[str, dict[str, Any]]
+Cases = dict[str, dict[str, Any]]
 NAMES = {
     "Google": ["credentials", "project", "APIs", "permissions", "bucket", "quota", "image"],
     "Amazon": ["credentials", "role", "permissions", "bucket", "SageMaker", "quota", "image"],
@@ -39,13 +39,13 @@ ENVIRONMENT = {  # beside PATH, in which LESSON_BUCKET is a bucket of the local 
 
 
 @pytest.fixture(scope="module")
-def found_of(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Side], Found]:
+def cases_of(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Side], Cases]:
     """Run the command once for each case of a side, in a process with LESSON_TARGET=cloud."""
     assert cloud.url
     forward_to = {"Google": cloud.url, "Amazon": f"{cloud.url}/aws"}
 
     @cache
-    def found(side: Side) -> Found:
+    def cases(side: Side) -> Cases:
         folder = tmp_path_factory.mktemp("readiness")
         side.connect()
         side.create_bucket("recorded")
@@ -64,16 +64,16 @@ def found_of(cloud: Status, tmp_path_factory: pytest.TempPathFactory) -> Callabl
         )
         side.delete_bucket("recorded")
         assert done.returncode == 0, done.stderr[-3000:]
-        cases: Found = json.loads((folder / "record.json").read_text())
+        cases: Cases = json.loads((folder / "record.json").read_text())
         return cases
 
-    return found
+    return cases
 
 
 @pytest.fixture
-def found(side: Side, found_of: Callable[[Side], Found]) -> Found:
+def cases(side: Side, cases_of: Callable[[Side], Cases]) -> Cases:
     """What the command printed in each case."""
-    return found_of(side)
+    return cases_of(side)
 
 
 def lines(case: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -83,9 +83,9 @@ def lines(case: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def test_every_case_prints_one_line_for_each_thing_and_no_traceback(
-    side: Side, found: Found
+    side: Side, cases: Cases
 ) -> None:
-    for name, case in found.items():
+    for name, case in cases.items():
         assert list(lines(case)) == NAMES[side.cloud], name
         assert "Traceback" not in case["out"]
         assert case["ready"] == ("All is ready." in case["out"])
@@ -102,9 +102,9 @@ def test_every_case_prints_one_line_for_each_thing_and_no_traceback(
     ],
     indirect=["side"],
 )
-def test_an_account_that_is_ready_passes(found: Found, case: str) -> None:
-    assert {word for word, _ in lines(found[case]).values()} == {"PASS"}, found[case]["out"]
-    assert found[case]["ready"]
+def test_an_account_that_is_ready_passes(cases: Cases, case: str) -> None:
+    assert {word for word, _ in lines(cases[case]).values()} == {"PASS"}, cases[case]["out"]
+    assert cases[case]["ready"]
 
 
 @pytest.mark.parametrize(
@@ -117,17 +117,17 @@ def test_an_account_that_is_ready_passes(found: Found, case: str) -> None:
     indirect=["side"],
 )  # fmt: skip
 def test_on_the_local_cloud_it_says_what_cannot_be_told_there(
-    found: Found, here: list[str], not_here: list[str]
+    cases: Cases, here: list[str], not_here: list[str]
 ) -> None:
-    case = lines(found["the local cloud"])
+    case = lines(cases["the local cloud"])
     for name in here:
         assert case[name][0] == "PASS", case[name]
     for name in not_here:
         assert case[name] == ("SKIP", "this service is not here, so it cannot be told")
 
 
-def test_the_check_asks_and_changes_nothing(side: Side, found: Found) -> None:
-    asked = [one for case in found.values() for one in case["asked"]]
+def test_the_check_asks_and_changes_nothing(side: Side, cases: Cases) -> None:
+    asked = [one for case in cases.values() for one in case["asked"]]
     if side.cloud == "Google":
         writing = [one for one in asked if not one.startswith(("GET ", "HEAD "))]
         assert all(":testIamPermissions" in one or "/token" in one for one in writing), writing
@@ -188,11 +188,11 @@ AMAZON = [
     indirect=["side"],
 )
 def test_a_refusal_becomes_a_line_with_the_next_step(
-    found: Found, case: str, name: str, text: str
+    cases: Cases, case: str, name: str, text: str
 ) -> None:
-    word, said = lines(found[case])[name]
+    word, said = lines(cases[case])[name]
     assert word == "FIX" and text in said
-    assert not found[case]["ready"]
+    assert not cases[case]["ready"]
 
 
 @pytest.mark.parametrize(
@@ -215,9 +215,9 @@ def test_a_refusal_becomes_a_line_with_the_next_step(
     indirect=["side"],
 )  # fmt: skip
 def test_a_line_says_what_was_found(
-    found: Found, case: str, name: str, word: str, text: str
+    cases: Cases, case: str, name: str, word: str, text: str
 ) -> None:
-    line = lines(found[case])[name]
+    line = lines(cases[case])[name]
     assert line[0] == word and re.search(text, line[1]), line
 
 
@@ -231,22 +231,22 @@ def test_a_line_says_what_was_found(
     indirect=["side"],
 )
 def test_before_credentials_and_project_pass_nothing_else_is_asked(
-    side: Side, found: Found, case: str, missing: str
+    side: Side, cases: Cases, case: str, missing: str
 ) -> None:
     names = NAMES[side.cloud]
     rest = names[names.index(missing) + 1 :]
     skipped = ("SKIP", f"not looked at before the line {missing} passes")
-    assert [lines(found[case])[name] for name in rest] == [skipped] * len(rest)
+    assert [lines(cases[case])[name] for name in rest] == [skipped] * len(rest)
 
 
 @pytest.mark.parametrize("side", ["Amazon"], indirect=True)
-def test_credentials_that_have_expired_are_the_only_question(found: Found) -> None:
-    assert found["credentials expired"]["asked"] == ["sts GetCallerIdentity"]
+def test_credentials_that_have_expired_are_the_only_question(cases: Cases) -> None:
+    assert cases["credentials expired"]["asked"] == ["sts GetCallerIdentity"]
 
 
 @pytest.mark.parametrize("side", ["Google"], indirect=True)
-def test_the_lessons_own_image_is_asked_for_with_its_registry(found: Found) -> None:
-    case = found["an image of one's own"]
+def test_the_lessons_own_image_is_asked_for_with_its_registry(cases: Cases) -> None:
+    case = cases["an image of one's own"]
     assert lines(case)["image"] == ("PASS", "us-central1-docker.pkg.dev/my-project/lesson/train:1")
     assert any("artifactregistry.googleapis.com" in one for one in case["asked"])
     url = "https://us-central1-docker.pkg.dev/v2/my-project/lesson/train/manifests/1"

@@ -238,16 +238,16 @@ def test_gcloud_sends_what_the_request_says(
     project = wanted["url"].split("/projects/")[1].split("/")[0]
     assert wanted["url"].endswith(path.partition("?")[0].removeprefix("/compute/v1"))
     text = json.dumps(body).replace(f"{root}projects/{project}/", "").replace(root, "")
-    found = json.loads(text)
+    sent = json.loads(text)
     # What gcloud adds is the service's default, or says the same twice.
     added = {"canIpForward": False, "deletionProtection": False}
     disk = {"mode": "READ_WRITE", "type": "PERSISTENT"}
     expected = {**json.loads(json.dumps(wanted["json"])), **added}
     expected["disks"][0] |= disk
     expected["scheduling"]["preemptible"] = True
-    for each in (expected, found):
+    for each in (expected, sent):
         each["metadata"]["items"].sort(key=lambda item: str(item["key"]))
-    assert found == expected
+    assert sent == expected
 
 
 def test_cleanup_takes_what_machines_left_in_a_bucket_that_was_there_before(
@@ -264,7 +264,7 @@ def test_cleanup_takes_what_machines_left_in_a_bucket_that_was_there_before(
 
 # ---- which machine ------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("asked", "expected"),
     [
         (("n1-standard-8", "T4", 2, "us-east4", None), ("n1-standard-8", "us-east4-a")),
         (("n1-standard-4", "nvidia_tesla_v100", 1, "us-east1", "us-east1-c"),
@@ -274,9 +274,9 @@ def test_cleanup_takes_what_machines_left_in_a_bucket_that_was_there_before(
         (("n1-standard-4", None, 1, "us-east1", None), ("n1-standard-4", "us-east1-b")),
     ],
 )  # fmt: skip
-def test_compute_engine_has_the_gpu_in_this_zone(asked: Any, found: tuple[str, str]) -> None:
+def test_compute_engine_has_the_gpu_in_this_zone(asked: Any, expected: tuple[str, str]) -> None:
     *named, region, zone = asked
-    assert compute_engine.choose(*named, region=region, zone=zone) == found
+    assert compute_engine.choose(*named, region=region, zone=zone) == expected
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_what_is_not_there_is_refused(module: ModuleType, asked: Any, said: str)
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("asked", "expected"),
     [
         (("ml.g4dn.xlarge", None, 1, "us-east-1"), ("g4dn.xlarge", 1)),
         (("m5.xlarge", "A10G", 8, "us-east-1"), ("g5.48xlarge", 8)),
@@ -309,6 +309,6 @@ def test_what_is_not_there_is_refused(module: ModuleType, asked: Any, said: str)
         (("ml.m5.large", None, 1, "us-east-1"), ("m5.large", 0)),
     ],
 )
-def test_an_instance_type_has_the_gpu(asked: Any, found: tuple[str, int]) -> None:
+def test_an_instance_type_has_the_gpu(asked: Any, expected: tuple[str, int]) -> None:
     *named, region = asked
-    assert ec2.choose(*named, region=region) == found
+    assert ec2.choose(*named, region=region) == expected

@@ -387,9 +387,9 @@ def test_tabs_are_parts_that_are_folded_away(clean_lesson: Path) -> None:
     setup = clean_lesson / "learners/setup.md"
     tabs = "\n::: tab\n\n### Linux\n\napt\n\n### macOS\n\nbrew\n\n:::\n"
     setup.write_text(setup.read_text() + tabs)
-    found = built(clean_lesson, clean_lesson / "site")["setup.html"].all("details", "tab")
-    assert [e.all("summary")[0].text for e in found] == ["Linux", "macOS"]
-    assert [e.all("p")[0].text for e in found] == ["apt", "brew"]
+    folded = built(clean_lesson, clean_lesson / "site")["setup.html"].all("details", "tab")
+    assert [e.all("summary")[0].text for e in folded] == ["Linux", "macOS"]
+    assert [e.all("p")[0].text for e in folded] == ["apt", "brew"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.training import fork_start
+from tests.training import forked
 from tests.training.pool import Pool, train_as, weights_of
 from tests.training.support import (
     FOR_LONG,
@@ -84,10 +84,10 @@ class Machine:
         self.start()
 
     def start(self) -> None:
-        self.process: fork_start.Process | subprocess.Popen[bytes]
+        self.process: forked.Process | subprocess.Popen[bytes]
         with self.log.open("ab") as log:
             if self.fork:
-                self.process = fork_start.start(self.command[1:], self.environment, log)
+                self.process = forked.start(self.command[1:], self.environment, log)
             else:
                 self.process = subprocess.Popen(
                     self.command, stdout=log, stderr=log, env=self.environment
@@ -127,7 +127,7 @@ def job(
 ) -> Iterator[list[Machine]]:
     """So many machines that train one model; at the end nothing of them is left.
 
-    fork: their processes have torch imported from the start (tests/training/fork_start.py).
+    fork: their processes have torch imported from the start (tests/training/forked.py).
     """
     given = ("--train", archive, "--val", archive, "--model_dir", folder, *flags)
     logs = [folder.with_name(f"{folder.name}-{rank}.log") for rank in range(size)]

@@ -28,7 +28,7 @@ from lesson import preparation
 from testing.request_bodies import BODIES, KINDS
 from tests import served_model
 from tests.served_model import own_predictions
-from tests.training import fork_start
+from tests.training import forked
 from tests.training.support import free_port, train, wait_until
 from training import serve_nn
 
@@ -60,11 +60,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 @contextlib.contextmanager
 def serving(
     *flags: Any, program: Path = PROGRAM, **environment: str
-) -> Iterator[fork_start.Process | subprocess.Popen[bytes]]:
+) -> Iterator[forked.Process | subprocess.Popen[bytes]]:
     """Run the program until its health check is answered, then end it by SIGTERM."""
     variables = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **environment}
     with tempfile.TemporaryFile() as log:
-        process = fork_start.start([str(program), *map(str, flags)], variables, log)
+        process = forked.start([str(program), *map(str, flags)], variables, log)
         try:
             wait_until(lambda: b"serve_nn.py: listening on " in os.pread(log.fileno(), 1000, 0))
             yield process

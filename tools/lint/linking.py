@@ -78,13 +78,13 @@ def link_scheme(doc: Doc) -> Found:
 def link_https(doc: Doc) -> Found:
     """Require that addresses use https, not http, also where they stand bare in the text."""
     targets = {(line, link.target or "") for line, link in _links(doc)}
-    insecure = {(line, each) for line, each in targets if each.lower().startswith(("http:", "//"))}
+    found = {(line, each) for line, each in targets if each.lower().startswith(("http:", "//"))}
     for block, _ in doc.page.walk():
         if isinstance(block, Prose | Heading):
             text = blank_code(block.text)
             for bare in _BARE_HTTP.finditer(text):
-                insecure.add((block.line + text.count("\n", 0, bare.start()), bare[0]))
-    for line, address in sorted(insecure):
+                found.add((block.line + text.count("\n", 0, bare.start()), bare[0]))
+    for line, address in sorted(found):
         yield line, f"{address} is not encrypted; write https://"
 
 
@@ -110,11 +110,11 @@ def link_asset(doc: Doc) -> Found:
     root = doc.lesson.root
     pages = {folder: root / folder for folder in PAGE_FOLDERS}.values()
     for line, _, path, _ in _local(doc):
-        file = resolve_link(root, doc.path, path) if path else None
-        if file is None:
+        found = resolve_link(root, doc.path, path) if path else None
+        if found is None:
             continue
-        is_page = file.suffix == ".md" and file.parent in (root, *pages)
-        copied = any(file.is_relative_to(root / folder) for folder in ASSET_FOLDERS)
+        is_page = found.suffix == ".md" and found.parent in (root, *pages)
+        copied = any(found.is_relative_to(root / folder) for folder in ASSET_FOLDERS)
         if not is_page and not copied:
             places = ", ".join(ASSET_FOLDERS)
             yield line, f"the site does not copy `{path}`; move the file to one of {places}"

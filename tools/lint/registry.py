@@ -101,16 +101,14 @@ def lint_page(lesson: Lesson, path: Path) -> list[Finding]:
         return [Finding(name, 1, page, "readable")]
     doc = Doc(lesson, path, page)
     rules = {**PAGE_RULES, **(EPISODE_RULES if doc.is_episode else {})}
-    findings = [
-        Finding(name, line, text, rule) for rule in rules for line, text in rules[rule](doc)
-    ]
-    broken = [finding for finding in findings if finding.rule in STRUCTURE]
-    return sorted(broken or findings)
+    found = [Finding(name, line, text, rule) for rule in rules for line, text in rules[rule](doc)]
+    broken = [finding for finding in found if finding.rule in STRUCTURE]
+    return sorted(broken or found)
 
 
 def lint_lesson(lesson: Lesson) -> list[Finding]:
     """Return what is wrong with the lesson: its pages, then its folder."""
-    findings = [finding for path in lesson.page_paths() for finding in lint_page(lesson, path)]
+    found = [finding for path in lesson.page_paths() for finding in lint_page(lesson, path)]
     for rule, check in LESSON_RULES.items():
-        findings += sorted(Finding(name, line, text, rule) for name, line, text in check(lesson))
-    return findings
+        found += sorted(Finding(name, line, text, rule) for name, line, text in check(lesson))
+    return found

@@ -70,14 +70,14 @@ class Targets:
         path, mark, fragment = target.partition("#")
         if not path or _SCHEME.match(path):
             return target
-        file = resolve_link(self.plan.root, self.path, path)
+        found = resolve_link(self.plan.root, self.path, path)
         folder = self.plan.root / "episodes"
         for name in ASSETS:
-            if file and file.is_relative_to(folder / name):
+            if found and found.is_relative_to(folder / name):
                 up = "../" if self.instructor else ""
-                return up + quote(file.relative_to(folder).as_posix())
-        entry = next((e for e in self.plan.entries if file and e.path == file), None)
-        if file is None:
+                return up + quote(found.relative_to(folder).as_posix())
+        entry = next((e for e in self.plan.entries if found and e.path == found), None)
+        if found is None:
             raise PageError(f"{self._name()}: there is no file `{path}`; fix the link")
         if entry is None:
             raise PageError(

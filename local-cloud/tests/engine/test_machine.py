@@ -45,7 +45,7 @@ def test_without_nvidia_smi_there_are_no_gpus(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("visible", "found"),
+    ("visible", "expected"),
     [
         (None, (0, 1)),
         ("0,1", (0, 1)),
@@ -57,7 +57,7 @@ def test_without_nvidia_smi_there_are_no_gpus(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_gpus_are_those_that_nvidia_smi_lists_and_the_server_may_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str | None, found: tuple[int, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str | None, expected: tuple[int, ...]
 ) -> None:
     listing = "GPU 0: A (UUID: GPU-1)\n  MIG 1g: (UUID: MIG-2)\nGPU 1: A (UUID: GPU-3)\n"
     (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\ncat <<.\n{listing}.\n")
@@ -66,7 +66,7 @@ def test_gpus_are_those_that_nvidia_smi_lists_and_the_server_may_use(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert gpus() == found
+    assert gpus() == expected
 
 
 @given(PORT, PORT)

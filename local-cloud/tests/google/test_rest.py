@@ -119,12 +119,12 @@ def test_a_page_has_so_many_bytes_at_most_and_one_item_at_least(
 
 
 @given(st.lists(st.integers()), st.integers(1, 5))
-def test_the_pages_of_a_list_are_the_list(found: list[int], size: int) -> None:
+def test_the_pages_of_a_list_are_the_list(items: list[int], size: int) -> None:
     pages, after = [], 0
     while True:
-        page, after = cut_page(found, after, size)
+        page, after = cut_page(items, after, size)
         pages += page
         if not after:
             break
         after = int(read_page_token(page_token(str(after))))
-    assert pages == found
+    assert pages == items

@@ -37,7 +37,7 @@ def test_the_next_data(sparse: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "found"),
+    ("end", "expected"),
     [
         (3 * TIB, 2 * TIB + BLOCK),
         (2 * TIB + BLOCK, 2 * TIB + BLOCK),
@@ -48,8 +48,8 @@ def test_the_next_data(sparse: int) -> None:
         (0, 0),
     ],
 )
-def test_where_a_hole_begins_that_ends_here(sparse: int, end: int, found: int) -> None:
-    assert holes.data_end(sparse, end) == found
+def test_where_a_hole_begins_that_ends_here(sparse: int, end: int, expected: int) -> None:
+    assert holes.data_end(sparse, end) == expected
 
 
 def test_of_a_file_that_is_one_hole(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from lesson.services.sessions import learner
 
 
 @pytest.mark.parametrize(
-    ("target", "named", "found"),
+    ("target", "named", "expected"),
     [
         ("local", "", "me"),  # nobody shares the local cloud
         ("cloud", "", "jovyan"),
@@ -18,9 +18,9 @@ from lesson.services.sessions import learner
     ],
 )
 def test_the_name_is_the_one_given_else_that_of_the_user(
-    target: str, named: str, found: str, monkeypatch: pytest.MonkeyPatch
+    target: str, named: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LESSON_TARGET", target)
     monkeypatch.setenv("LESSON_NAME", named)
     monkeypatch.setattr("getpass.getuser", lambda: "jovyan")
-    assert learner() == found
+    assert learner() == expected

@@ -164,9 +164,8 @@ def _renew(server: Status) -> Status:
 
     One on which something runs goes on, and a sentence says how to restart it.
     """
-    if (
-        not server.outdated or "LOCAL_CLOUD_ENGINE" in os.environ
-    ):  # in a job there is no need to say
+    # In a job there is no need to say it.
+    if not server.outdated or "LOCAL_CLOUD_ENGINE" in os.environ:
         return server
     code = f"The local cloud runs older code than {server.facts['checkout']} holds now"
     if difference(server.facts, identity()):

@@ -90,7 +90,7 @@ def test_a_page_costs_no_more_than_it_may(jobs: Served, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
+    ("pattern", "expected"),
     [
         ("", [0, 1, 2, 3, 4, 5]),
         ("loss", [0, 2, 4]),
@@ -103,9 +103,9 @@ def test_a_page_costs_no_more_than_it_may(jobs: Served, monkeypatch: pytest.Monk
         ('?"0 loss" ?"3 accuracy"', [0, 3]),
     ],
 )
-def test_words_that_a_message_must_hold(jobs: Served, pattern: str, found: list[int]) -> None:
+def test_words_that_a_message_must_hold(jobs: Served, pattern: str, expected: list[int]) -> None:
     events = jobs.filtered(logStreamNamePrefix="titanic/", filterPattern=pattern)
-    assert epochs(events) == found
+    assert epochs(events) == expected
 
 
 @pytest.mark.parametrize(

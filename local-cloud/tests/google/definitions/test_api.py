@@ -17,7 +17,7 @@ PATCH = BIGQUERY.method("PATCH", TABLE)
 
 
 @pytest.mark.parametrize(
-    ("sent", "found"),
+    ("sent", "usual"),
     [
         ({"maxResults": "5"}, {"maxResults": 5}),
         ({"maxResults": 5.0}, {"maxResults": 5}),
@@ -28,8 +28,8 @@ PATCH = BIGQUERY.method("PATCH", TABLE)
         ({"labels": {"a": "b", "c": None}}, {"labels": {"a": "b"}}),
     ],
 )
-def test_each_form_that_the_service_takes_becomes_the_usual_one(sent: Any, found: Any) -> None:
-    assert QUERY.body(sent) == found
+def test_each_form_that_the_service_takes_becomes_the_usual_one(sent: Any, usual: Any) -> None:
+    assert QUERY.body(sent) == usual
 
 
 def test_null_is_a_value_of_a_row_and_removes_a_field_in_a_patch() -> None:

@@ -132,7 +132,7 @@ VALUES = [
 
 
 @pytest.fixture(scope="session")
-def found(client: bigquery.Client) -> list[tuple[Any, str]]:
+def typed_values(client: bigquery.Client) -> list[tuple[Any, str]]:
     """Every value of the list and its type, from one query."""
     columns = ", ".join(f"{text} AS c{place}" for place, (text, _, _) in enumerate(VALUES))
     rows = client.query_and_wait(f"SELECT {columns}")
@@ -142,8 +142,8 @@ def found(client: bigquery.Client) -> list[tuple[Any, str]]:
 
 
 @pytest.mark.parametrize("place", range(len(VALUES)), ids=[text for text, _, _ in VALUES])
-def test_values_have_bigquerys_types(found: list[tuple[Any, str]], place: int) -> None:
-    assert found[place] == VALUES[place][1:]
+def test_values_have_bigquerys_types(typed_values: list[tuple[Any, str]], place: int) -> None:
+    assert typed_values[place] == VALUES[place][1:]
 
 
 def test_columns_without_a_name_get_bigquerys(run: Run) -> None:

@@ -1,4 +1,8 @@
-"""Where uv looks for packages: where pip is configured to, and which build of PyTorch it takes."""
+"""Where uv looks for packages: where pip is configured to, and which build of PyTorch it takes.
+
+Standard library only, in the syntax of Python 3.8: what makes the environment of a clone loads this
+file by its path, before anything is installed.
+"""
 
 from __future__ import annotations
 

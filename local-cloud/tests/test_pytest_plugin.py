@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT.parent / "learners" / "your-own-code.md"
+PAGE = ROOT / "docs" / "quick-start.md"
 LEFT = '''
 import time
 

@@ -144,7 +144,7 @@ def of_s3() -> Iterator[str]:
         query = {**rule.fixed, **dict.fromkeys(rule.query, "1")}
         found = operations.find(rule.method, rule.depth, query, headers=rule.headers, ours=ours)
         works[rule.name] = rule.name in ours and found is not None and found.name == rule.name
-    yield from ("### S3 {#coverage-s3}", "", *_paragraphs(works))
+    yield from ("## S3", "", *_paragraphs(works))
     yield "Signatures are not checked, because the URL itself is the secret; a presigned URL"
     yield "that has expired is refused. These parameters are accepted with the values for which"
     yield from ("nothing has to be done, and refused with others:", "")

@@ -45,7 +45,7 @@ def test_a_home_of_this_version_can_be_made_and_packed(home: Path, tmp_path: Pat
 
 
 def test_every_release_but_the_newest_has_left_its_home() -> None:
-    """A release leaves it when the next one begins: CONTRIBUTING.md says how."""
+    """A release leaves it when the next one begins: docs/contributing.md says how."""
     text = (CHECKOUT.parents[1] / "CHANGELOG.md").read_text()
     released = sorted(re.findall(r"^## \S+ \((\d{4}-\d\d-\d\d)\)$", text, re.MULTILINE))
     assert released

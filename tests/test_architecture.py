@@ -66,22 +66,10 @@ def test_no_module_of_the_lesson_and_its_helpers_imports_one_that_imports_it() -
 
 
 def test_where_is_what_names_files_that_are_there() -> None:
-    """Those without a folder are in the package of the column that names them."""
-    page = (ROOT / "instructors/where-is-what.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([a-z_/]+(?:/|\.py))`", page))
-    services = ("google/vertex", "amazon/sagemaker", "google/bigquery")
-    packages = [SOURCE / "local_cloud" / name for name in services]
-    places = (ROOT, SOURCE, *packages)
-    there = {path for path in named if any((at / path).exists() for at in places)}
-    assert {path for path in named if "/" in path} - there == set()
-    rows = [line.split("|")[2:4] for line in page.splitlines() if line.startswith("| ")][2:]
-    for column, package in enumerate(packages[:2]):
-        named = {name for row in rows for name in re.findall(r"`([\w/]+\.py)`", row[column])}
-        own = {name for name in named if not any((at / name).exists() for at in (ROOT, SOURCE))}
-        assert len(own) >= 6
-        files = [f"/{path.relative_to(package)}" for path in package.rglob("*.py")]
-        for name in own:
-            assert any(path.endswith(f"/{name}") for path in files), name
+    page = (ROOT / "instructors/code.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Za-z_-]+/[A-Za-z_/-]*(?:/|\.py))`", page))
+    assert len(named) > 30
+    assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
 SCRIPT = ROOT / "training" / "train_nn.py"

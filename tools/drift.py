@@ -3,12 +3,14 @@
 `make drift` runs this, and a forge does every week. It makes `.venv-drift` afresh, with the newest
 versions of the four SDKs and what they need, and of all else what the lock says; it runs the tests
 that drive the SDKs; it prints which versions moved, what the newest SDK documents differently of
-the fields of Vertex AI, and what broke, and ends with 1 if something did.
+the fields of Vertex AI, and what broke, writes the table of versions in the local cloud's
+documentation, and ends with 1 if something broke.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import itertools
 import json
 import re
@@ -46,6 +48,8 @@ FIELDS_CHANGED = (
     " hold, keep them in tools/vertex_fields.py of the local cloud; `python -m tools.vertex_fields`"
     " there writes its file again:"
 )
+PAGE = make.LOCAL_CLOUD / "docs" / "sdk-versions.md"
+BEGIN, END = "<!-- written by `make drift` -->", "<!-- up to here -->"
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,18 @@ def table(rows: list[tuple[str, ...]]) -> str:
     )
 
 
+def versions_page(
+    page: str, before: Mapping[str, str], after: Mapping[str, str], *, result: str
+) -> str:
+    """Return the documentation's page on SDK versions with the table of today."""
+    today = datetime.date.today().isoformat()
+    rows = [f"| SDK | tested at every change | newest, tested on {today} |", "| --- | --- | --- |"]
+    rows += [f"| `{name}` | {before[name]} | {after[name]} |" for name in NEWEST]
+    head, _, rest = page.partition(BEGIN)
+    lines = "\n".join(rows)
+    return f"{head}{BEGIN}\n\n{lines}\n\n{result}\n\n{END}{rest.partition(END)[2]}"
+
+
 def by_house(tests: list[str]) -> dict[Path, list[str]]:
     """Return the tests of each house, as pytest is given them in its folder."""
     house = f"{make.LOCAL_CLOUD.name}/"
@@ -162,7 +178,8 @@ def main() -> int:
         wanted = make.Wanted((), requirements(direct_requirements(), before))
         make.make(FOLDER, wanted)
         python = FOLDER / "bin" / "python"
-        changes = find_moved(before, list_installed(python))
+        after = list_installed(python)
+        changes = find_moved(before, after)
         make.install_local_cloud(python)
         fields = compare_fields(python)
         reports = [run_tests(python, each, house) for house, each in by_house(tests).items()]
@@ -176,7 +193,12 @@ def main() -> int:
     )
     print()
     print(table([("package", "locked", "newest"), *changes]) if changes else "No version moved.")
-    print(f"\n{count} tests ran with these, {len(failures)} failed.")
+    result = f"{count} tests ran with these, {len(failures)} failed."
+    print(f"\n{result}")
+    ran = ", ".join(f"`{each}`" for each in tests)
+    written = f"With the newest versions, {count} tests ran and {len(failures)} failed ({ran})."
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(versions_page(page, before, after, result=written), encoding="utf-8")
     if failures:
         print(table([("broke", "by"), *((each.test, each.reason) for each in failures)]))
     if fields:

@@ -259,3 +259,22 @@ def test_nothing_here_imports_the_lesson_but_one_table_of_the_tests() -> None:
     for path in files:
         lesson_names = {name.partition(".")[0] for name in modules(path)} & LESSON
         assert not lesson_names or path.name == TABLE, f"{path} imports {lesson_names}"
+
+
+def test_the_architecture_page_names_files_that_are_there() -> None:
+    """Those without a folder are in the package of the column that names them."""
+    page = (HOUSE / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_/]+(?:/|\.py))`", page))
+    services = ("google/vertex", "amazon/sagemaker", "google/bigquery")
+    packages = [SOURCE / "local_cloud" / name for name in services]
+    places = (SOURCE, *packages)
+    there = {path for path in named if any((at / path).exists() for at in places)}
+    assert {path for path in named if "/" in path} - there == set()
+    rows = [line.split("|")[2:4] for line in page.splitlines() if line.startswith("| ")][2:]
+    for column, package in enumerate(packages[:2]):
+        named = {name for row in rows for name in re.findall(r"`([\w/]+\.py)`", row[column])}
+        own = {name for name in named if not (SOURCE / name).exists()}
+        assert len(own) >= 6
+        files = [f"/{path.relative_to(package)}" for path in package.rglob("*.py")]
+        for name in own:
+            assert any(path.endswith(f"/{name}") for path in files), name

@@ -65,7 +65,8 @@ def test_bigquery_without_its_libraries_says_what_to_install(platform: Platform)
     assert answer.status_code == 501
     assert answer.json()["error"]["message"] == (
         "not implemented in the local cloud: BigQuery without absent; run `pip install"
-        " 'local-cloud[bigquery]'` where its server runs, stop the local cloud and start it again"
+        " 'local-cloud-emulator[bigquery]'` where its server runs, stop the local cloud and start"
+        " it again"
     )
     with pytest.raises(GoogleError, match=r"\(bq://p\.d\.t\) without absent"):
         platform.tables["bq"]("bq://p.d.t", Path("table.csv"))
@@ -73,7 +74,8 @@ def test_bigquery_without_its_libraries_says_what_to_install(platform: Platform)
 
 def test_automl_without_its_libraries_says_what_to_install(platform: Platform) -> None:
     job = {"trainingTaskInputs": {}, "trainingTaskDefinition": "", "displayName": "a"}
-    with pytest.raises(GoogleError, match=r"AutoML without absent; .*'local-cloud\[automl\]'"):
+    hint = r"without absent; .*'local-cloud-emulator\[automl\]'"
+    with pytest.raises(GoogleError, match=f"AutoML {hint}"):
         Vertex.of(platform).training.automl.create("projects/p/locations/l", job, "vertex")
-    with pytest.raises(ServiceError, match=r"Autopilot without absent; .*'local-cloud\[automl\]'"):
+    with pytest.raises(ServiceError, match=f"Autopilot {hint}"):
         SageMaker.of(platform).autopilot.create_v2({"AutoMLJobName": "a"})

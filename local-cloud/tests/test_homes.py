@@ -45,9 +45,12 @@ def test_a_home_of_this_version_can_be_made_and_packed(home: Path, tmp_path: Pat
 
 
 def test_every_release_but_the_newest_has_left_its_home() -> None:
-    """A release leaves it when the next one begins: CONTRIBUTING.md says how."""
-    text = (CHECKOUT.parents[1] / ".github/CHANGELOG.md").read_text()
-    released = sorted(re.findall(r"^## \S+ \((\d{4}-\d\d-\d\d)\)$", text, re.MULTILINE))
-    assert released
+    """A release leaves it when the next one begins: docs/contributing.md says how."""
+    text = (CHECKOUT.parent / "CHANGELOG.md").read_text()
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings
+    dates = [re.fullmatch(r"\S+ \((\d{4}-\d\d-\d\d)\)|Unreleased", each) for each in headings]
+    assert all(dates), headings
+    released = sorted(date[1] for date in dates if date and date[1])
     for day, following in itertools.pairwise(released):
         assert any(day <= kept < following for kept in days()), f"no home of {day}"

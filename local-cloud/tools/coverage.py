@@ -1,6 +1,6 @@
-"""Write the tables of learners/local-cloud.md: which calls of each service the local cloud answers.
+"""Write docs/calls.md: which calls of each service the local cloud answers.
 
-`python -m tools.coverage` (a part of `make notebooks`) writes them, `--check` says whether they are
+`python -m tools.coverage` (`make tables`) writes the page, `--check` says whether it is
 up to date. Calls and paths are read from Google's definitions and client libraries and from
 botocore's models, and every path is put to the local cloud's own routes: a call counts as working
 only if a route of its own answers it.
@@ -35,11 +35,16 @@ from local_cloud.google.vertex import service as vertex
 from local_cloud.platform import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT.parent / "learners" / "local-cloud.md"
+PAGE = ROOT / "docs" / "calls.md"
 DEFINITIONS = ROOT / "src" / "local_cloud" / "google" / "definitions"
 CASES = ROOT / "tests" / "google" / "bigquery" / "sqlglot_cases.json"
 SUITE = ROOT / "tests" / "amazon" / "s3" / "public_suite.json"
-BEGIN, END = "<!-- written by `make notebooks` -->", "<!-- up to here -->"
+INTRODUCTION = """# Table of calls
+
+Which calls of each service work, and which are missing. A missing call gets the error "not
+implemented", with its name. `make tables` writes this page from the code: change that, not this
+file.
+"""
 
 # The calls that every service of Vertex AI has beside its own: google.longrunning.Operations,
 # google.cloud.location.Locations and google.iam.v1.IAMPolicy.
@@ -141,7 +146,7 @@ def of_s3() -> Iterator[str]:
         works[rule.name] = (
             rule.name in ours and operation is not None and operation.name == rule.name
         )
-    yield from ("### S3 {#coverage-s3}", "", *_paragraphs(works))
+    yield from ("## S3", "", *_paragraphs(works))
     yield "Signatures are not checked, because the URL itself is the secret; a presigned URL"
     yield "that has expired is refused. These parameters are accepted with the values for which"
     yield from ("nothing has to be done, and refused with others:", "")
@@ -170,14 +175,14 @@ def of_sagemaker() -> Iterator[str]:
     assert isinstance(service, JsonService)
     works = [f"`{name}`" for name in service.operations]
     missing = len(service.model.operation_names) - len(works)
-    yield from ("### SageMaker {#coverage-sagemaker}", "")
+    yield from ("## SageMaker", "")
     yield f"- Works: {', '.join(works)}."
     yield from (f"- Missing: the other {missing} calls.", "")
     for api in others:
         if isinstance(api, RestService):
             names = api.model.operation_names
             answered = {str(name): name in api.operations for name in names}
-            yield from (f"#### {api.model.service_id}", "", *_paragraphs(answered))
+            yield from (f"### {api.model.service_id}", "", *_paragraphs(answered))
     yield (
         "Notebook instances are records: no Jupyter server is started, because you already work"
         " in one."
@@ -200,7 +205,7 @@ def of_ignored(package: str) -> Iterator[str]:
 
 
 def table() -> str:
-    """Return the generated part of the page."""
+    """Return the lists of all services."""
     with empty() as platform:
         of_storage = of_definition("storage.v1", gcs.service(platform).routes)
         of_bigquery = of_definition("bigquery.v2", bigquery.service(platform).routes)
@@ -212,11 +217,11 @@ def table() -> str:
         of_projects = by_service(
             "google.cloud.resourcemanager_v3.services", resourcemanager.service(platform).routes
         )["Projects"]
-    lines = ["### Cloud Storage {#coverage-storage}", "", *of_storage]
-    lines += ["### BigQuery {#coverage-bigquery}", "", *of_bigquery, *of_sql()]
-    lines += ["### Cloud Logging {#coverage-logging}", "", *of_logging]
-    lines += ["### Projects {#coverage-projects}", "", *_paragraphs(of_projects)]
-    lines += ["### Vertex AI {#coverage-vertex}", ""]
+    lines = ["## Cloud Storage", "", *of_storage]
+    lines += ["## BigQuery", "", *of_bigquery, *of_sql()]
+    lines += ["## Cloud Logging", "", *of_logging]
+    lines += ["## Projects", "", *_paragraphs(of_projects)]
+    lines += ["## Vertex AI", ""]
     shared = {
         name: ok
         for calls in services.values()
@@ -229,13 +234,13 @@ def table() -> str:
     }
     for service, calls in services.items():
         if any(calls.values()):
-            lines += [f"#### {service}", "", *_paragraphs(calls)]
-    lines += ["#### Shared by all services", "", *_paragraphs(shared)]
+            lines += [f"### {service}", "", *_paragraphs(calls)]
+    lines += ["### Shared by all services", "", *_paragraphs(shared)]
     rest = [name for name, calls in services.items() if not any(calls.values())]
     count = sum(len(services[name]) for name in rest)
-    lines += ["#### Other services", ""]
+    lines += ["### Other services", ""]
     lines += [f"- Missing, all {count} calls of: {', '.join(rest)}.", ""]
-    lines += ["### Accepted and ignored {#coverage-ignored}", ""]
+    lines += ["### Accepted and ignored", ""]
     lines += of_ignored("local_cloud.google.vertex")
     lines += [*of_s3(), *of_sagemaker()]
     return "\n".join(lines) + "\n"
@@ -253,8 +258,7 @@ def _paragraphs(calls: dict[str, bool]) -> list[str]:
 
 def page() -> str:
     """Return the page as it should be."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    return f"{before}{BEGIN}\n\n{table()}\n{END}{rest.partition(END)[2]}"
+    return f"{INTRODUCTION}\n{table().rstrip()}\n"
 
 
 def main() -> int:

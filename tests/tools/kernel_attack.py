@@ -16,7 +16,7 @@ from testing.tally import Tally
 from tests.tools.running_lab import RunningLab
 
 # A kernel keeps a port for what processes of its own print. It reads there, never writes, and says
-# so in this line when it did not start the one who sends (learners/threat-model.md#open).
+# so in this line when it did not start the one who sends (local-cloud/docs/threat-model.md).
 REFUSED = "Bad pipe message: "
 
 

@@ -48,3 +48,21 @@ def test_what_moved_is_what_has_another_version() -> None:
 def test_the_rules_on_fields_are_compared_with_an_environments_sdk() -> None:
     """The locked SDK documents what the committed file says, so that there is nothing to print."""
     assert drift.compare_fields(Path(sys.executable)) == ""
+
+
+def test_the_table_of_versions_is_written_between_its_marks() -> None:
+    page = f"# SDKs\n\n{drift.BEGIN}\n\nold\n\n{drift.END}\n\nMore.\n"
+    before, after = dict.fromkeys(drift.NEWEST, "1.0"), dict.fromkeys(drift.NEWEST, "1.1")
+    written = drift.versions_page(page, before, after, result="Nothing failed.")
+    assert written.startswith(f"# SDKs\n\n{drift.BEGIN}\n\n| SDK |")
+    assert written.endswith(f"Nothing failed.\n\n{drift.END}\n\nMore.\n")
+    assert "| `boto3` | 1.0 | 1.1 |" in written and "old" not in written
+    assert drift.versions_page(written, before, after, result="Nothing failed.") == written
+
+
+def test_the_documentation_has_the_marks_and_the_locked_versions() -> None:
+    page = drift.PAGE.read_text(encoding="utf-8")
+    assert page.index(drift.BEGIN) < page.index(drift.END)
+    locked = drift.read_lock(drift.make.LOCK.read_text(encoding="utf-8"))
+    for name in drift.NEWEST:
+        assert f"| `{name}` | {locked[name]} |" in page, "run `make drift`"

@@ -19,6 +19,18 @@ def test_the_repositorys_own_pages_are_not_the_lessons(clean_lesson):
     assert lint_lesson(Lesson(clean_lesson)) == []
 
 
+def test_the_local_clouds_documentation_keeps_the_rules_on_links_tables_and_words(clean_lesson):
+    links = "[Set-up](setup.md), [lesson](../../learners/setup.md), [Python][python]"
+    text = f"# Use\n\n{links}.\n\nSimply.\n"
+    write("local-cloud/docs/use.md", text.encode())(clean_lesson)
+    write("local-cloud/README.md", b"# Local cloud\n\n[How to use it](docs/use.md#use)\n")(
+        clean_lesson
+    )
+    found = {(each.path, each.rule) for each in lint_lesson(Lesson(clean_lesson))}
+    rules = ("link-file", "link-undefined", "word-belittling")
+    assert found == {("local-cloud/docs/use.md", rule) for rule in rules}
+
+
 def test_a_finding_names_the_line_and_the_mend(clean_lesson):
     insert("One.\n\n[Text](http://example.org)")(clean_lesson)
     (finding,) = lint_lesson(Lesson(clean_lesson))

@@ -536,3 +536,19 @@ def test_a_link_from_a_learners_page_to_instructors_notes_leads_into_their_view(
     ):
         links = [e for e in made[name].all("a") if e.text == "How to teach"]
         assert [link.attributes["href"] for link in links] == [target]
+
+
+def test_a_link_to_the_local_clouds_documentation_leads_into_the_repository(
+    clean_lesson: Path,
+) -> None:
+    (clean_lesson / "local-cloud").mkdir()
+    (clean_lesson / "local-cloud/README.md").write_text("# Local cloud\n")
+    setup = clean_lesson / "learners/setup.md"
+    setup.write_text(setup.read_text() + "\n[Local cloud](../local-cloud/README.md#install)\n")
+    (link,) = [
+        each
+        for each in built(clean_lesson, clean_lesson / "site")["setup.html"].all("a")
+        if each.text == "Local cloud"
+    ]
+    source = "https://github.com/example/count-things/blob/main"
+    assert link.attributes["href"] == f"{source}/local-cloud/README.md#install"

@@ -16,7 +16,8 @@ def lint(path: Path) -> tuple[int, list[Finding]]:
     path = path.resolve()
     if (path / "config.yaml").is_file() or path == ROOT:
         lesson = Lesson(path)
-        return len(lesson.page_paths()), lint_lesson(lesson)
+        pages = [*lesson.page_paths(), *lesson.documentation_paths()]
+        return len(pages), lint_lesson(lesson)
     folder = path if path.is_dir() else path.parent
     above = folder.parent if folder.name in PAGE_FOLDERS else folder
     lesson = Lesson(lesson_root(folder) or above)

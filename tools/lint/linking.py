@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from tools.lint.registry import Doc, episode_rule, page_rule
-from tools.pages.folder import PAGE_FOLDERS, PageError, resolve_link
+from tools.pages.folder import DOCUMENTATION, PAGE_FOLDERS, PageError, resolve_link
 from tools.pages.links import Link, anchors, blank_code, normal, page_links
 from tools.pages.scanner import Heading, Prose
 
@@ -106,7 +106,10 @@ def link_file(doc: Doc) -> Found:
 
 @page_rule("link-asset")
 def link_asset(doc: Doc) -> Found:
-    """Require that a linked file is a page, or in the folders that the site copies."""
+    """Require that a linked file is a page, or in the folders that the site copies.
+
+    Or it is in the local cloud's folder, to which the site links in the repository.
+    """
     root = doc.lesson.root
     pages = {folder: root / folder for folder in PAGE_FOLDERS}.values()
     for line, _, path, _ in _local(doc):
@@ -114,7 +117,7 @@ def link_asset(doc: Doc) -> Found:
         if found is None:
             continue
         is_page = found.suffix == ".md" and found.parent in (root, *pages)
-        copied = any(found.is_relative_to(root / folder) for folder in ASSET_FOLDERS)
+        copied = any(found.is_relative_to(root / each) for each in (*ASSET_FOLDERS, DOCUMENTATION))
         if not is_page and not copied:
             places = ", ".join(ASSET_FOLDERS)
             yield line, f"the site does not copy `{path}`; move the file to one of {places}"

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tools.pages.folder import Lesson, PageError
+from tools.pages.folder import DOCUMENTATION, Lesson, PageError
 from tools.pages.links import definitions
 from tools.pages.scanner import Page
 
 STRUCTURE = frozenset({"div-balance", "div-fence", "code-closed", "comment-closed"})
+# What the local cloud's documentation has to keep, too: a repository shows it, and no site is made.
+IN_DOCUMENTATION = (*STRUCTURE, "link-", "table-", "word-")
+ON_A_SITE = ("link-asset",)
 
 
 @dataclass(frozen=True, order=True)
@@ -45,10 +48,16 @@ class Doc:
         """Return whether the page is part of the taught sequence."""
         return self.path.parent == self.lesson.root / "episodes"
 
+    @property
+    def is_documentation(self) -> bool:
+        """Return whether the page is one of the local cloud's, not of the lesson."""
+        return self.path.is_relative_to(self.lesson.root / DOCUMENTATION)
+
     @cached_property
     def known_links(self) -> dict[str, str]:
         """Return the reference definitions that hold in the page."""
-        return {**self.lesson.shared_links, **definitions(self.page)}
+        shared = {} if self.is_documentation else self.lesson.shared_links
+        return {**shared, **definitions(self.page)}
 
 
 PageRule = Callable[[Doc], Iterator[tuple[int, str]]]  # gives (line, message)
@@ -101,14 +110,18 @@ def lint_page(lesson: Lesson, path: Path) -> list[Finding]:
         return [Finding(name, 1, page, "readable")]
     doc = Doc(lesson, path, page)
     rules = {**PAGE_RULES, **(EPISODE_RULES if doc.is_episode else {})}
+    if doc.is_documentation:
+        kept = [name for name in rules if name.startswith(IN_DOCUMENTATION)]
+        rules = {name: rules[name] for name in kept if name not in ON_A_SITE}
     found = [Finding(name, line, text, rule) for rule in rules for line, text in rules[rule](doc)]
     broken = [finding for finding in found if finding.rule in STRUCTURE]
     return sorted(broken or found)
 
 
 def lint_lesson(lesson: Lesson) -> list[Finding]:
-    """Return what is wrong with the lesson: its pages, then its folder."""
-    found = [finding for path in lesson.page_paths() for finding in lint_page(lesson, path)]
+    """Return what is wrong with the lesson: its pages, the documentation, then its folder."""
+    paths = [*lesson.page_paths(), *lesson.documentation_paths()]
+    found = [finding for path in paths for finding in lint_page(lesson, path)]
     for rule, check in LESSON_RULES.items():
         found += sorted(Finding(name, line, text, rule) for name, line, text in check(lesson))
     return found

@@ -14,6 +14,7 @@ from tools.pages.scanner import YAML_ERRORS, Page, scan
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = ("index.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE.md")
 PAGE_FOLDERS = ("episodes", "learners", "instructors", "profiles")
+DOCUMENTATION = "local-cloud"  # has pages that are read in the repository, not on the site
 
 
 class PageError(Exception):
@@ -50,12 +51,15 @@ def resolve_link(root: Path, page: Path, target: str) -> Path | None:
     """Return the file that a relative link's path means, or None.
 
     The Workbench puts the pages of all its folders side by side, so a link may leave the folder
-    out, and may name a page by the `.html` it becomes.
+    out, and may name a page by the `.html` it becomes. In the documentation a link is a path.
     """
     name = unquote(target)
-    if name.endswith(".html"):
+    folders = (page.parent, root, *(root / folder for folder in PAGE_FOLDERS))
+    if page.is_relative_to(root / DOCUMENTATION):
+        folders = (page.parent,)
+    elif name.endswith(".html"):
         name = name.removesuffix(".html") + ".md"
-    for folder in (page.parent, root, *(root / folder for folder in PAGE_FOLDERS)):
+    for folder in folders:
         try:
             path = (folder / name).resolve()
             if path.is_relative_to(root.resolve()) and path.exists():
@@ -84,6 +88,11 @@ class Lesson:
         """Return the root's pages that the site shows, and all pages of the four folders."""
         pages = [path for name in ROOT_PAGES if (path := self.root / name).is_file()]
         return pages + [p for name in PAGE_FOLDERS for p in sorted((self.root / name).glob("*.md"))]
+
+    def documentation_paths(self) -> list[Path]:
+        """Return the pages of the local cloud's documentation."""
+        folder = self.root / DOCUMENTATION
+        return sorted([*folder.glob("*.md"), *folder.glob("docs/*.md")])
 
     def text(self, name: str) -> str | None:
         """Return the text of a file in the lesson, or None if it is missing or cannot be read."""

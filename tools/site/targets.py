@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from tools.pages.folder import PageError, resolve_link
+from tools.pages.folder import DOCUMENTATION, PageError, resolve_link
 from tools.pages.links import Link, definitions, links, outermost
 from tools.site.plan import Plan
 
@@ -76,6 +76,10 @@ class Targets:
             if found and found.is_relative_to(folder / name):
                 up = "../" if self.instructor else ""
                 return up + quote(found.relative_to(folder).as_posix())
+        if found and found.is_relative_to(self.plan.root / DOCUMENTATION):
+            source, branch = (str(self.plan.config[name]) for name in ("source", "branch"))
+            way = quote(found.relative_to(self.plan.root).as_posix())
+            return f"{source.rstrip('/')}/blob/{branch}/{way}{mark}{fragment}"
         entry = next((e for e in self.plan.entries if found and e.path == found), None)
         if found is None:
             raise PageError(f"{self._name()}: there is no file `{path}`; fix the link")

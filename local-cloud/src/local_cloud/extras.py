@@ -1,4 +1,4 @@
-"""What `pip install 'local-cloud[NAME]'` adds: the libraries of services that few jobs need."""
+"""The extras, as in `local-cloud-emulator[NAME]`: the libraries of services that few jobs need."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def explain_missing(name: str) -> str:
     if not absent:
         return ""
     return (
-        f"without {', '.join(absent)}; run `pip install 'local-cloud[{name}]'` where its server"
-        " runs, stop the local cloud and start it again"
+        f"without {', '.join(absent)}; run `pip install 'local-cloud-emulator[{name}]'` where its"
+        " server runs, stop the local cloud and start it again"
     )

@@ -1,4 +1,4 @@
-"""The coverage page says what the routes and the protos say."""
+"""The table of calls says what the routes and the protos say."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A model of a finished ModelTrainer of version 3 of the SDK, deployed by its ModelBuilder.
 
-learners/local-cloud.md#sagemaker-endpoints says both: what fails, and what works.
+docs/limits-amazon.md says both: what fails, and what works.
 """
 
 from __future__ import annotations

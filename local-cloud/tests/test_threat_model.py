@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "learners" / "threat-model.md").read_text(encoding="utf-8")
-DEFENDED, _, OPEN = PAGE.partition("{#open}")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "local-cloud" / "docs" / "threat-model.md").read_text(encoding="utf-8")
+DEFENDED, _, OPEN = PAGE.partition("## What is not defended")
 ROWS = [
     line
     for line in DEFENDED.splitlines()

@@ -71,7 +71,7 @@ class Resolver:
             raise invalid_query(f'Invalid table name: "{".".join(parts)}"')
         defaults = [self.project, self.dataset]
         found = Name(*(defaults[: 3 - len(parts)] + parts))
-        if found.dataset.startswith("_"):  # where results are kept: none of the learner's
+        if found.dataset.startswith("_"):  # where results are kept: none of the user's
             raise no_such_dataset(found.project, found.dataset)
         return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tools import start_page
 from tools.folder import ROOT
 from tools.lab import command, console, runtime_folder, use_settings

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.training import forked
+from testing import forked
 from tests.training.pool import Pool, train_as, weights_of
 from tests.training.support import (
     FOR_LONG,

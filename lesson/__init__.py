@@ -23,9 +23,15 @@ class LessonError(Exception):
 def target() -> str:
     """Return where the cells send their jobs: `local` (the default) or `cloud`, from LESSON_TARGET.
 
-    Raises LessonError for any other value.
+    The local cloud reads it, for it is an alias of its own LOCAL_CLOUD_TARGET. Raises LessonError
+    for any other value, and if both are set and differ.
     """
-    value = os.environ.get("LESSON_TARGET", "local")
+    import local_cloud
+
+    try:
+        value = local_cloud.target()
+    except local_cloud.LocalCloudError as problem:
+        raise LessonError(str(problem)) from None
     if value not in ("local", "cloud"):
         raise LessonError(f"LESSON_TARGET is {value!r}; set it to local or cloud, or unset it")
     return value

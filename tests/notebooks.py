@@ -19,9 +19,7 @@ import pytest
 from nbval import plugin
 from nbval.kernel import RunningKernel
 
-from local_cloud.client import control
-from local_cloud.client.home import Home
-from local_cloud.engine.spec import State
+import local_cloud
 from testing.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tests import kernels, shown_outputs
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
@@ -31,6 +29,7 @@ from tools.environment.make import install_lesson
 # In which pytest was started: a worker's tests point its own SDKs at the worker's local cloud.
 _environment = dict(os.environ)
 _running: list[Alone] = []  # one notebook at most
+ENDED = {"SUCCEEDED", "FAILED", "STOPPED"}  # the states of jobs in which nothing bills
 
 
 class Kernel(RunningKernel):
@@ -59,18 +58,17 @@ class Alone:
         copy_compiled(root, here / "lesson")
         install_lesson(here / "ipython/profile_default", here / "lesson")
         Kernel.folder = str(here / "lesson" / notebook.relative_to(root).parent)
-        self.home = Home(here / "local-cloud")  # its code is that of the notebook's own copy
         self._patch = pytest.MonkeyPatch()
         for name in os.environ.keys() - _environment.keys() - {"PYTEST_CURRENT_TEST"}:
             self._patch.delenv(name)
         for name, value in _environment.items():
             self._patch.setenv(name, value)
         self._patch.setenv("IPYTHONDIR", str(here / "ipython"))
-        self._patch.setenv("LOCAL_CLOUD_HOME", str(self.home.folder))
+        self._patch.setenv("LOCAL_CLOUD_HOME", str(here / "local-cloud"))
 
     def end(self) -> None:
         """Stop its local cloud, remove the folder, and put back the environment."""
-        control.stop(self.home)
+        local_cloud.stop()
         self._patch.undo()
         self._folder.cleanup()
 
@@ -100,8 +98,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """After the last cell of each notebook nothing may be left that bills."""
     if isinstance(item, plugin.IPyNbCell) and (nextitem is None or nextitem.parent != item.parent):
         alone = _running.pop()
-        facts = control.status(alone.home).facts
-        left = {state: n for state, n in facts.get("jobs", {}).items() if not State(state).ended}
+        facts = local_cloud.status().facts  # of its own, which the environment names
+        left = {state: n for state, n in facts.get("jobs", {}).items() if state not in ENDED}
         if facts.get("deployments"):
             left["deployments"] = facts["deployments"]
         alone.end()

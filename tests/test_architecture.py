@@ -14,7 +14,6 @@ import local_cloud
 from testing.imports import (
     import_graph,
     imported,
-    modules,
     names_imported,
     require_no_circle,
 )
@@ -31,8 +30,8 @@ ALLOWED = {
     "lesson": {"lesson", "local_cloud"},  # the check of the set-up, and reset()
     "GCP_helpers": {"GCP_helpers", "lesson", "local_cloud"},
     "AWS_helpers": {"AWS_helpers", "lesson", "local_cloud"},
-    # The coverage page is made from the routes; notebooks hold the exercises' verdicts as shown;
-    # the pictures of the console are of jobs that the helpers have sent.
+    # Notebooks hold the exercises' verdicts as shown; the pictures of the console are of jobs that
+    # the helpers have sent.
     "tools": {"tools", "local_cloud", "lesson", "GCP_helpers", "AWS_helpers"},
     "data": {"data"},
 }
@@ -44,12 +43,69 @@ def test_imports_keep_to_the_design(package: str) -> None:
         assert imported(path) & OURS <= ALLOWED[package], path
 
 
-def test_the_others_use_what_the_local_cloud_names_and_nothing_else() -> None:
-    named = {f"local_cloud.{name}" for name in local_cloud.__all__}
-    for package in ("GCP_helpers", "AWS_helpers", "lesson"):
+# Whatever of the lesson uses the local cloud: code, also in strings that others run, and pages.
+USERS = (
+    "AWS_helpers",
+    "GCP_helpers",
+    "benchmarks",
+    "docker",
+    "examples",
+    "lesson",
+    "tests",
+    "tools",
+)
+PAGES = ("episodes", "learners", "instructors")
+IMPORT = re.compile(r"\bfrom local_cloud(?:\.\w+)* import (\([^)]*\)|\w+(?:, \w+)*)")
+NAME = re.compile(r"(?<![\w\"'/.])local_cloud\.(\w+)")
+# file -> why it has to reach inside the local cloud
+INSIDE = {
+    "benchmarks/jobs.py": "starts a server that answers each look at once, as the real one does",
+    "benchmarks/roots.py": "measures what a file system of its own costs a job, without a server",
+    "benchmarks/serving.py": "names the type of what activate() returns",
+}
+
+
+def test_the_lesson_uses_what_the_local_cloud_names_and_nothing_else() -> None:
+    """With what is in `testing`, the kit that the tests of both share."""
+    files = [path for folder in USERS for path in (ROOT / folder).rglob("*.py")]
+    files += [path for folder in PAGES for path in (ROOT / folder).rglob("*.md")]
+    files.remove(Path(__file__))
+    assert len(files) > 400
+    found = {
+        str(path.relative_to(ROOT)): names_of_the_local_cloud(path.read_text(encoding="utf-8"))
+        for path in files
+    }
+    inner = {path: names - set(local_cloud.__all__) for path, names in found.items()}
+    assert {path: names for path, names in inner.items() if names and path not in INSIDE} == {}
+    assert len([names for names in found.values() if names]) > 40
+
+
+def names_of_the_local_cloud(text: str) -> set[str]:
+    """What a text imports from the local cloud, or uses of it."""
+    listed = [name for names in IMPORT.findall(text) for name in re.findall(r"\w+", names)]
+    return {*listed, *NAME.findall(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("import local_cloud\nlocal_cloud.bill()", {"bill"}),
+        ("from local_cloud import Status, bill\nfrom", {"Status", "bill"}),
+        ("from local_cloud import (\n    Status,\n    bill,\n)\n", {"Status", "bill"}),
+        ("from local_cloud.client import control", {"client", "control"}),
+        ("'import local_cloud.server'", {"server"}),
+        ("python -m local_cloud stop; _local_cloud.x", set()),
+    ],
+)
+def test_such_names_are_found_in_code_and_in_strings(text: str, names: set[str]) -> None:
+    assert names_of_the_local_cloud(text) == names
+
+
+def test_the_lessons_code_takes_nothing_from_the_tests_of_the_local_cloud() -> None:
+    """Its kit is for tests; the pictures of the console take its browser."""
+    for package in ("AWS_helpers", "GCP_helpers", "lesson", "training", "examples"):
         for path in (ROOT / package).rglob("*.py"):
-            inner = {name for name in modules(path) if name.startswith("local_cloud.")}
-            assert inner <= named, path
+            assert "testing" not in imported(path), path
 
 
 def test_no_module_of_the_lesson_and_its_helpers_imports_one_that_imports_it() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tools import compare
 
 ROOT = Path(__file__).parents[1]

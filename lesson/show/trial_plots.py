@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import local_cloud
 from lesson import LessonError
 from lesson.jobs.studies import Between, OneOf, Study, Trial, Value
 from lesson.show.picture import Picture
@@ -51,19 +50,24 @@ def plot_trials(study: Study, path: Path | None = None) -> Picture:
 def importance(study: Study) -> dict[str, float]:
     """Return the share of each parameter in how much the results differ; empty if unknown.
 
-    It is Optuna's fANOVA, as the local cloud's console computes it.
+    It is Optuna's fANOVA: a forest of trees is fitted to the results, and its variance is divided
+    among the parameters.
     """
     done = [trial for trial in study.trials_with_result if set(study.space) <= set(trial.values)]
-    if len(done) < FEWEST:
+    if len(done) < FEWEST or len({trial.result for trial in done}) == 1:
         return {}  # without the second that Optuna takes to load
-    from optuna.trial import create_trial
+    import optuna
 
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # not a line for every study
+    recorded = optuna.create_study(direction="minimize")
     known = {name: _distribution(what) for name, what in study.space.items()}
-    recorded = []
     for trial in done:
         values: Any = {name: trial.values[name] for name in known}
-        recorded.append(create_trial(params=values, distributions=known, value=trial.result))
-    return local_cloud.parameter_importance(recorded)
+        recorded.add_trial(
+            optuna.trial.create_trial(params=values, distributions=known, value=trial.result)
+        )
+    judge = optuna.importance.FanovaImportanceEvaluator(seed=0)
+    return optuna.importance.get_param_importances(recorded, evaluator=judge)
 
 
 def _distribution(what: Between | OneOf) -> Distribution:

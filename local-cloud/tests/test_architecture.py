@@ -249,8 +249,13 @@ def test_importing_the_package_loads_the_standard_library_only() -> None:
 
 
 # What is of the lesson that this repository has besides.
-LESSON = {"AWS_helpers", "GCP_helpers", "data", "lesson", "trainer", "training"}
+LESSON = {"AWS_helpers", "GCP_helpers", "compare", "data", "lesson", "trainer", "training"}
 TABLE = "lesson_code.py"  # all that the tests take from it
+# Words of the lesson, which mean nothing to others who use the local cloud.
+WORDS_OF_LESSON = re.compile(
+    r"lesson|(?<!linear-)learner|episode|train_nn|serve_nn|titanic", re.IGNORECASE
+)
+ALIAS = "client/target.py"  # where LESSON_TARGET is read
 
 
 def test_nothing_here_imports_the_lesson_but_one_table_of_the_tests() -> None:
@@ -278,3 +283,15 @@ def test_the_architecture_page_names_files_that_are_there() -> None:
         files = [f"/{path.relative_to(package)}" for path in package.rglob("*.py")]
         for name in own:
             assert any(path.endswith(f"/{name}") for path in files), name
+
+
+def test_no_message_page_or_comment_speaks_of_the_lesson() -> None:
+    folder = SOURCE / "local_cloud"
+    texts = [path for path in folder.rglob("*") if path.suffix in (".css", ".html", ".js", ".py")]
+    assert len(texts) > 400
+    for path in texts:
+        text = path.read_text(encoding="utf-8")
+        if str(path.relative_to(folder)) == ALIAS:
+            assert text.count("LESSON_TARGET") == 1
+            text = text.replace("LESSON_TARGET", "")
+        assert not WORDS_OF_LESSON.findall(text), path

@@ -105,7 +105,10 @@ def run_pytest(python: Path, folder: Path, fails: bool = False, **variables: str
 
 def test_each_test_finds_it_empty_and_its_jobs_end_with_it(tmp_path: Path) -> None:
     (tmp_path / "test_left.py").write_text(LEFT)
-    here = {"LESSON_TARGET": "cloud"}  # the fixture is local all the same
+    here = {
+        "LOCAL_CLOUD_TARGET": "cloud",
+        "LESSON_TARGET": "cloud",
+    }  # the fixture is local all the same
     assert "2 passed" in run_pytest(Path(sys.executable), tmp_path, **here)
 
 

@@ -16,7 +16,6 @@ from AWS_helpers.costs import (
 from AWS_helpers.images import image_for
 from lesson import LessonError
 from lesson.money.costs import Price
-from local_cloud.amazon.sagemaker.instances.types import gpus_of
 
 
 @pytest.mark.parametrize("price", [*MACHINES.values(), *HOSTING.values()])
@@ -41,7 +40,7 @@ def test_a_machine_without_the_gpu_is_refused() -> None:
         machine_with("ml.g5.xlarge", "T4")
 
 
-def test_the_local_cloud_counts_a_gpu_where_a_price_or_an_image_is_for_one() -> None:
+def test_the_image_is_for_a_gpu_where_the_price_is_for_one() -> None:
     for machine in MACHINES:
         gpu = machine.startswith(tuple(FAMILIES.values()))
-        assert (gpus_of(machine) > 0) == gpu == ("-gpu-" in image_for(machine, "us-east-1"))
+        assert gpu == ("-gpu-" in image_for(machine, "us-east-1"))

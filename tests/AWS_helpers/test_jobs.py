@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+import local_cloud
 from AWS_helpers import cancel, jobs, train, wait
 from AWS_helpers.session import Session, client
 from lesson import LessonError
-from local_cloud.client import control
 from testing.visitor import Visitor
 
 Data = dict[str, Any]
@@ -93,7 +93,7 @@ def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_li
     assert message.startswith("train-nn-") and " failed. AlgorithmError: train_nn.py: " in message
     assert "--batch_size: needs a whole number from 0 up, not '-3'" in message
     assert "\n" not in message and "Traceback" not in message
-    log = Visitor.of(control.in_use()).follow(message.partition("exit code: 2. Its log: ")[2])
+    log = Visitor.of(local_cloud.status()).follow(message.partition("exit code: 2. Its log: ")[2])
     assert "needs a whole number from 0 up" in log.text
 
 

@@ -11,7 +11,7 @@ import pytest
 from AWS_helpers import session
 from AWS_helpers.session import connect, current_session, refusals
 from lesson import LessonError
-from local_cloud.client.control import Status
+from local_cloud import Status
 
 ROLE = "arn:aws:iam::123456789012:role/MyRole"
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import local_cloud
 from GCP_helpers import cancel, train, wait
 from GCP_helpers.stops import Stops
 from lesson import LessonError
-from local_cloud.client import control
 from testing.visitor import Visitor
 
 Data = dict[str, Any]
@@ -73,7 +73,7 @@ def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_li
     assert re.match(r"train-nn-\S+ failed\. The replica workerpool[01]-0 exited", message)
     assert "with a non-zero status of 2. Its last line: train_nn.py: --train gs" in message
     assert "\\n" not in message and "\n" not in message and "Traceback" not in message
-    cloud = control.in_use()
+    cloud = local_cloud.status()
     link = message.rpartition("Its log: ")[2]
     assert link.startswith(f"http://127.0.0.1:{cloud.port}/console/jobs/")
     log = Visitor.of(cloud).follow(link)

@@ -15,7 +15,7 @@ from jupyter_client.manager import KernelManager
 
 from GCP_helpers import train
 from lesson.jobs.runs import Run
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests import kernels
 from tests.watching import ROOT, SECONDS, read_until, started
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lesson.preparation import Prepared
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.helpers.sides import SIDES, Side
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.helpers.sides import ROOT, Side
 
 Cases = dict[str, dict[str, Any]]

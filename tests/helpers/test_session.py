@@ -11,7 +11,7 @@ import pytest
 from lesson import LessonError
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.helpers.sides import Side
 
 RUN = Run("here", "a machine", 1.0, 0.8, 0.4, "runs/here")

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from lesson.preparation import Prepared
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.AWS_helpers import recording as amazon
 from tests.GCP_helpers import recording as google
 from tests.helpers.sides import ROOT, Side, both_sides

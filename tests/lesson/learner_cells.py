@@ -10,8 +10,7 @@ from unittest import mock
 import nbclient
 import nbformat
 
-from local_cloud.client import control
-from local_cloud.client.home import Home
+import local_cloud
 from tools.copies import copy
 from tools.notebooks.cells import OPENING
 from tools.pages.folder import ROOT
@@ -44,5 +43,5 @@ def run_cells(texts: list[str]) -> str:
                     book, timeout=300, resources={"metadata": {"path": notebooks}}
                 ).execute()
             finally:
-                control.stop(Home(home / "local-cloud"))  # of the copy's code
+                local_cloud.stop()
     return "".join(out.text for out in book.cells[-1].outputs if out.get("name") == "stdout")

@@ -11,7 +11,7 @@ from google.cloud import bigquery
 
 from lesson import LessonError
 from lesson.preparation import prepare, read_passengers
-from local_cloud.client.control import Status
+from local_cloud import Status
 
 CSV = Path(__file__).parents[2] / "data" / "titanic_train.csv"
 

@@ -13,7 +13,7 @@ import pytest
 import lesson
 from lesson import check
 from lesson.setup import findings, people, places, tiny_jobs
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tools.environment.kernel import KERNEL
 from tools.environment.make import IS_SMALL
 

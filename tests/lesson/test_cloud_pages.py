@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 import AWS_helpers.readiness as amazon
@@ -14,7 +15,7 @@ import GCP_helpers.readiness as google
 from AWS_helpers.costs import estimate_cost as on_amazon
 from GCP_helpers.costs import estimate_cost as on_google
 from lesson.money.costs import dollars
-from local_cloud.amazon.iam.roles import TRUST
+from local_cloud import Status
 from tests.lesson.test_day_costs import BILLED, DAY, NOTES
 
 ROOT = Path(__file__).parents[2]
@@ -66,9 +67,10 @@ def test_the_quotas_are_those_that_the_check_looks_at() -> None:
     assert {name: int(need) for name, need in rows} == amazon.INSTANCES
 
 
-def test_the_trust_policy_is_one_that_the_check_accepts() -> None:
+def test_the_trust_policy_is_one_that_the_check_accepts(cloud: Status) -> None:
     trust, *_ = policies()
-    assert trust == TRUST
+    role = boto3.client("iam").get_role(RoleName="SageMakerExecutionRole")["Role"]
+    assert trust == role["AssumeRolePolicyDocument"]
     (statement,) = trust["Statement"]
     assert amazon._trusts(statement, amazon.SERVICE)
 

@@ -18,8 +18,7 @@ import nbclient
 import nbformat
 import pytest
 
-from local_cloud.client import control
-from local_cloud.client.home import Home
+import local_cloud
 from tools.copies import copy
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +72,7 @@ def sent(notebook: Path, home: Path) -> list[float]:
                 book, timeout=300, kernel_name="python3", resources=where
             ).execute()
         finally:
-            control.stop(Home(home / "local-cloud"))  # of the copy's code
+            local_cloud.stop()
     printed = "".join(out.text for out in book.cells[-1].outputs if out.get("name") == "stdout")
     numbers: list[float] = json.loads(printed.splitlines()[-1])
     return numbers

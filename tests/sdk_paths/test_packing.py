@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from testing.other_environments import run_in
 from tests.sdk_paths.sending import FOLDER, VERTEX_IMAGE, from_vertex
 

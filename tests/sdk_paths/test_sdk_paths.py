@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import local_cloud
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.sdk_paths import sending
 from tests.sdk_paths.sending import BUCKET, FOLDER, RATES, Results, Sending, Trial
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 
 ROOT = Path(__file__).parents[2]
 PROJECT, BUCKET = "seed-project", "seed-page"

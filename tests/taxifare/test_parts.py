@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.taxifare.running import started
 from trainer import replicas, rides, task
 

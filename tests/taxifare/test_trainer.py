@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.taxifare import running
 from tests.taxifare.running import IMAGE, PROJECT, results
 

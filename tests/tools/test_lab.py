@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tools.lab import start_page
 from tools.lab.__main__ import command, console, runtime_folder, use_settings
 from tools.pages.folder import ROOT

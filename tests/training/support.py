@@ -19,7 +19,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.training.forked import start
+from testing.forked import start
 from training import train_nn
 
 SCRIPT = Path(train_nn.__file__)

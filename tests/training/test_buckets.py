@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import archives
 import big_tables
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.training.support import (
     FOR_LONG,
     Ended,

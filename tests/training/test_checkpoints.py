@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from testing.examples import with_examples
 from tests.training.checkpoints import (
     checkpoint,

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.training import forked
+from testing import forked
 from tests.training.pool import Pool, train_as, weights_of
 from tests.training.support import (
     FOR_LONG,
@@ -127,7 +127,7 @@ def job(
 ) -> Iterator[list[Machine]]:
     """So many machines that train one model; at the end nothing of them is left.
 
-    fork: their processes have torch imported from the start (tests/training/forked.py).
+    fork: their processes have torch imported from the start (local-cloud/testing/forked.py).
     """
     given = ("--train", archive, "--val", archive, "--model_dir", folder, *flags)
     logs = [folder.with_name(f"{folder.name}-{rank}.log") for rank in range(size)]

@@ -11,7 +11,7 @@ import torch
 import AWS_helpers.session
 import GCP_helpers.session
 import local_cloud
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.training.pool import Pool, train_as, weights_of
 from tests.training.support import save, table, train
 

@@ -25,10 +25,10 @@ import torch
 from hypothesis import given
 
 from lesson import preparation
+from testing import forked
 from testing.request_bodies import BODIES, KINDS
 from tests import served_model
 from tests.served_model import own_predictions
-from tests.training import forked
 from tests.training.support import free_port, train, wait_until
 from training import serve_nn
 

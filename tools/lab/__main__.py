@@ -17,12 +17,11 @@ import sys
 import tempfile
 import uuid
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from jupyter_core.paths import jupyter_runtime_dir
 
-from local_cloud import LocalCloudError
-from local_cloud.client import control
-from local_cloud.client.target import is_local
+import local_cloud
 from tools.lab import start_page, workbooks
 from tools.pages.folder import ROOT
 
@@ -73,11 +72,14 @@ def console() -> str:
 
     Return "" if it does not run, or is not used.
     """
-    if not is_local():
-        return ""
     try:
-        return f"http://127.0.0.1:{control.in_use().port}/console/"
-    except LocalCloudError as problem:  # JupyterLab opens without it: a notebook says it again
+        if local_cloud.target() == "cloud":
+            return ""
+        link = urlsplit(local_cloud.console_link())  # it starts the local cloud
+        return f"{link.scheme}://{link.netloc}/console/"
+    except (
+        local_cloud.LocalCloudError
+    ) as problem:  # JupyterLab opens without it: a notebook says it again
         print(problem, file=sys.stderr)
         return ""
 

@@ -20,7 +20,6 @@ import GCP_helpers
 import lesson
 import local_cloud
 from lesson import preparation
-from local_cloud.client.control import console_link
 from testing.browser import Browser, find
 from tools.pictures.shown import smaller
 
@@ -77,7 +76,7 @@ def main() -> None:
             with Browser(program, Path(folder, "profile")) as browser:
                 browser.look(width=WIDTH, height=HEIGHT)
                 browser.call("Emulation.setScrollbarsHidden", hidden=True)
-                browser.open(console_link())
+                browser.open(local_cloud.console_link())
                 for view in views(made):
                     take(browser, view)
         finally:

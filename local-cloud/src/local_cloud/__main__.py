@@ -1,6 +1,6 @@
 """`python -m local_cloud start|stop|status|env|reset|rehearse|bill|console|images`.
 
-Installed without the lesson, it is `local-cloud`, too.
+The command `local-cloud` is the same.
 """
 
 from __future__ import annotations

@@ -32,9 +32,11 @@ def local_cloud_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
     from local_cloud import activate
     from local_cloud.client import control
     from local_cloud.client.home import Home
+    from local_cloud.client.target import stay_local
 
     folder: Path = tmp_path_factory.mktemp("local_cloud") / "home"
-    os.environ |= {"LOCAL_CLOUD_HOME": str(folder), "LESSON_TARGET": "local"}
+    os.environ["LOCAL_CLOUD_HOME"] = str(folder)
+    stay_local()
     started = activate()
     yield started
     control.stop(Home(folder))

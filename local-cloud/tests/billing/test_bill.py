@@ -251,7 +251,7 @@ def test_the_command_prints_the_bill_and_its_json(cloud: Status) -> None:
     assert Bill.of(document).dollars == pytest.approx(document["dollars"])
     wrong = command("status", "--json")
     assert wrong.returncode == 2 and "only bill is printed as JSON" in wrong.stderr
-    cloudy = command("bill", LESSON_TARGET="cloud")
+    cloudy = command("bill", LOCAL_CLOUD_TARGET="cloud")
     assert cloudy.returncode == 1 and "the service's own billing report" in cloudy.stderr
 
 

@@ -90,9 +90,10 @@ print(fsspec.filesystem("s3").ls("of-fsspec/a"))
     assert done.stdout == "['of-fsspec/a/b.txt']\n", done.stderr
 
 
-def test_activate_says_no_under_cloud(cloud: Status) -> None:
-    done = python("import local_cloud; local_cloud.activate()", LESSON_TARGET="cloud")
-    assert "LESSON_TARGET is cloud" in done.stderr
+@pytest.mark.parametrize("name", ["LOCAL_CLOUD_TARGET", "LESSON_TARGET"])
+def test_activate_says_no_under_cloud(cloud: Status, name: str) -> None:
+    done = python("import local_cloud; local_cloud.activate()", **{name: "cloud"})
+    assert f"{name} is cloud, so the SDKs stay with the real one" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ import boto3
 print(boto3.client("sts", endpoint_url="https://sts.amazonaws.com").get_caller_identity()["Account"])
 boto3.client("s3", endpoint_url="https://192.0.2.1").list_buckets()
 """
-    done = python(code, LESSON_TARGET=target)
+    done = python(code, LOCAL_CLOUD_TARGET=target)
     assert done.stdout == "000000000000\n", done.stderr
     assert "a request to 192.0.2.1 was stopped" in done.stderr
 
@@ -136,7 +137,7 @@ for call in (
         print(problem)
 """
     done = python(code)
-    assert done.stdout.count("was stopped, because LESSON_TARGET is local") == 4, done.stderr
+    assert done.stdout.count("was stopped, because LOCAL_CLOUD_TARGET is local") == 4, done.stderr
 
 
 def test_no_proxy_comes_to_see_the_secret(cloud: Status) -> None:

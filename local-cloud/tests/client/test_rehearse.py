@@ -76,8 +76,8 @@ def test_what_is_no_epoch_is_refused_here(wrong: Any) -> None:
 
 
 def test_a_real_cloud_takes_no_orders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LESSON_TARGET", "cloud")
-    with pytest.raises(LocalCloudError, match="LESSON_TARGET is cloud"):
+    monkeypatch.setenv("LOCAL_CLOUD_TARGET", "cloud")
+    with pytest.raises(LocalCloudError, match="LOCAL_CLOUD_TARGET is cloud"):
         local_cloud.rehearse(30)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import tempfile
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 
 from lesson.exercises import clean_up as exercises
-from local_cloud.client.bill_rows import Bill, Leak, Row
+from local_cloud import Bill
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 
 RNG = np.random.default_rng(0)
@@ -50,11 +50,33 @@ def zipped(*names: str) -> bytes:
     return made.getvalue()
 
 
-ROW = Row("SageMaker", "notebook instance x", "1 × box", 0.0, 1.0, 1.0, "hours", 0.05, 0.05)
-LEAK = Leak("SageMaker", ROW.what, ROW.on, 0.0, 1.2, "", 0.05, "notebook instance")
-FILES = Leak("S3", "bucket s3://x", "1 MB", 0.0, 1e-6, "", 0.0, "bucket")
-BILL = Bill(2.0, [ROW], [FILES])
-STILL = Bill(2.0, [ROW], [LEAK, FILES])
+# What a bill lists, as `local-cloud bill --json` prints it.
+WHAT = {"cloud": "SageMaker", "what": "notebook instance x", "on": "1 × box", "since": 0.0}
+ROW = WHAT | {
+    "until": 1.0,
+    "quantity": 1.0,
+    "unit": "hours",
+    "unit_price": 0.05,
+    "dollars": 0.05,
+}
+LEAK = WHAT | {"dollars_per_day": 1.2, "remove": "", "dollars": 0.05, "kind": "notebook instance"}
+FILES = {
+    "cloud": "S3",
+    "what": "bucket s3://x",
+    "on": "1 MB",
+    "since": 0.0,
+    "dollars_per_day": 1e-6,
+    "remove": "",
+    "dollars": 0.0,
+    "kind": "bucket",
+}
+
+
+def bill(rows: list[dict[str, Any]], leaks: list[dict[str, Any]]) -> Bill:
+    return Bill.of({"at": 2.0, "rows": rows, "leaks": leaks, "queued": []})
+
+
+STILL = bill([ROW], [LEAK, FILES])
 GOOD = (scaled(TRAIN, TRAIN), scaled(VAL, TRAIN))
 ANSWERS: Answers = {
     "still_costs": (
@@ -80,13 +102,13 @@ ANSWERS: Answers = {
         ],
     ),
     "leak": (
-        [BILL],
+        [bill([ROW], [FILES])],
         [
             (STILL, "notebook instance x still costs 1.20 dollars a day"),
-            (replace(STILL, leaks=[replace(LEAK, dollars_per_day=None)]), "still costs money"),
-            (Bill(0.0, [], []), "no notebook instance is on this bill"),
+            (bill([ROW], [LEAK | {"dollars_per_day": None}]), "still costs money"),
+            (bill([], []), "no notebook instance is on this bill"),
             ("delete_notebook_instance", "the answer is the bill"),
-            (LEAK, "the answer is the bill"),
+            (STILL.leaks[0], "the answer is the bill"),
         ],
     ),
     "order": (

@@ -11,7 +11,7 @@ import pytest
 
 import local_cloud
 from lesson.exercises import interrupted as exercises
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.sent_jobs import amazon, connected, ended, on_amazon
 

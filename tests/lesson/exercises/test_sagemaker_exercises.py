@@ -16,7 +16,7 @@ import torch
 from AWS_helpers.costs import estimate_cost
 from lesson.exercises import sagemaker_gpu_instances as exercises
 from lesson.jobs.runs import Run
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.sent_jobs import amazon, connected, ended, on_amazon
 

@@ -16,7 +16,7 @@ from AWS_helpers import session as aws_session
 from AWS_helpers.costs import estimate_cost
 from lesson.exercises import s3_data, sagemaker_first_job
 from lesson.preparation import prepare
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.own_network import OWN_ANSWERS, OWN_CONTEXT, OwnNetworkRules
 from tests.lesson.sent_jobs import amazon, cancelled, connected, ended, on_amazon, until

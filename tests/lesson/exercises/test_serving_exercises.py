@@ -17,7 +17,7 @@ import GCP_helpers
 from lesson import LessonError, preparation
 from lesson.exercises import serving as exercises
 from lesson.jobs.runs import Run
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.sent_jobs import connected, google
 from training import serve_nn

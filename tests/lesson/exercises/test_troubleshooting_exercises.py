@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from lesson.exercises import troubleshooting as exercises
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.sent_jobs import amazon, connected, ended, on_amazon
 

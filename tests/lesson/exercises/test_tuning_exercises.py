@@ -20,7 +20,7 @@ from lesson.exercises import tuning as exercises
 from lesson.jobs.studies import Between, between, one_of
 from lesson.show.search_plots import searches
 from lesson.show.trial_plots import importance
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.sent_jobs import IMAGE, amazon, connected, ended, google, on_google
 

@@ -15,7 +15,7 @@ from GCP_helpers.costs import estimate_cost
 from lesson.exercises import gcs_data, vertex_first_job, vertex_gpu_replicas
 from lesson.exercises.kinds.letters import choice
 from lesson.preparation import prepare
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests.lesson.exercise_rules import Answers, Context, ExerciseRules
 from tests.lesson.own_network import OWN_ANSWERS, OWN_CONTEXT, OwnNetworkRules
 from tests.lesson.sent_jobs import cancelled, connected, ended, google, on_google, until

@@ -158,6 +158,15 @@ def test_another_target_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         lesson.opening()
 
 
+def test_two_variables_that_contradict_each_other_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    monkeypatch.setenv("LOCAL_CLOUD_TARGET", "local")
+    with pytest.raises(LessonError, match=r"'local' and LESSON_TARGET is 'cloud': .* unset one"):
+        lesson.target()
+
+
 def test_runs_side_by_side_are_drawn_and_told_in_words(run: Run, tmp_path: Path) -> None:
     sent = Run(
         "SageMaker", "ml.m5.xlarge", 7.5, 0.8, 0.4, "s3://b/runs/1", 2, 0.5, 6.0, 1.0, 0.0009

@@ -8,12 +8,11 @@ import sys
 import pytest
 
 from lesson.machines.memory import limit_memory
-from local_cloud.engine import system
 
 USES = "import torch; torch.optim.Adam([torch.zeros({} * 250_000, requires_grad=True)])"
 
 
-@pytest.mark.skipif(not system.LINUX, reason="only Linux counts a process's data")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a process's data")
 def test_a_program_gets_so_much_memory_beside_pytorch_and_no_more() -> None:
     limit = limit_memory(300)
     fits, does_not = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from lesson.jobs.listing import as_table, row
 from lesson.jobs.spec import Times
 from lesson.money import budget
 from lesson.money.costs import Estimate, Price, PriceUnknown, estimate
-from local_cloud.client.bill_rows import Leak
+from local_cloud import Bill
 
 BOX = Price(0.25, "https://example.org/prices", "2026-10-07", "as on the page")
 
@@ -20,8 +21,18 @@ def an_hour() -> Estimate:
     return estimate(("box", BOX), replicas=2)
 
 
-def leak(kind: str, per_day: float | None, so_far: float) -> Leak:
-    return Leak("A cloud", f"{kind} x", "1 × box", 0.0, per_day, "", so_far, kind)
+def leak(kind: str, per_day: float | None, so_far: float) -> dict[str, Any]:
+    """As `local-cloud bill --json` prints it."""
+    return {
+        "cloud": "A cloud",
+        "kind": kind,
+        "what": f"{kind} x",
+        "on": "1 × box",
+        "since": 0.0,
+        "dollars_per_day": per_day,
+        "dollars": so_far,
+        "remove": "",
+    }
 
 
 def nobody() -> float:
@@ -80,7 +91,8 @@ def test_what_runs_or_waits_has_promised_its_first_hour_or_day() -> None:
         leak("training job", None, 0.0),  # of an unknown price
         leak("tuning trial", 48.0, 0.0),
     ]
-    assert budget.estimate_commitments(leaks) == pytest.approx(0.75 + 2.5 + 2.0)
+    bill = Bill.of({"at": 0.0, "rows": [], "leaks": leaks, "queued": []})
+    assert budget.estimate_commitments(bill.leaks) == pytest.approx(0.75 + 2.5 + 2.0)
 
 
 def test_what_has_no_price_is_not_sent_under_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:

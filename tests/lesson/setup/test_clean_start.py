@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import lesson
+import local_cloud
 from lesson.setup.clean_start import clean_start
-from local_cloud.client import control
-from local_cloud.client.control import Status
-from local_cloud.client.home import Home
+from local_cloud import Status
 
 Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """The home of a local cloud that no other test uses, since it is emptied; nothing runs yet."""
+def own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a local cloud that no other test uses, since it is emptied; it does not run."""
     folder = tmp_path_factory.mktemp("state") / "local-cloud"
     monkeypatch.setenv("LOCAL_CLOUD_HOME", str(folder))
-    return Home(folder)
+    return folder
 
 
 @pytest.fixture
-def running(own: Home) -> Iterator[Status]:
+def running(own: Path) -> Iterator[Status]:
     """It runs."""
-    yield control.start(own)
-    control.stop(own)
+    subprocess.run([sys.executable, "-m", "local_cloud", "start"], check=True, capture_output=True)
+    yield local_cloud.status()
+    local_cloud.stop()
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def test_buckets_and_runs_are_gone_and_notebooks_stay(
     (running.home.data / "buckets" / "of-yesterday").mkdir(parents=True)
     clean_start(used)
     assert not (running.home.data / "buckets" / "of-yesterday").exists()
-    assert control.status(running.home).url == running.url  # open notebooks find it again
+    assert local_cloud.status().url == running.url  # open notebooks find it again
     left = {str(path.relative_to(used)) for path in used.rglob("*") if path.is_file()}
     assert left == {"work/02-a.ipynb", "mine.csv"}
     said = capsys.readouterr().out
@@ -60,8 +62,8 @@ def test_a_second_time_and_in_a_fresh_clone_it_does_nothing(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_runs_only_points_to_is_not_deleted(used: Path, own: Home) -> None:
-    elsewhere = own.folder.parent / "other disk"
+def test_what_runs_only_points_to_is_not_deleted(used: Path, own: Path) -> None:
+    elsewhere = own.parent / "other disk"
     elsewhere.mkdir()
     (elsewhere / "photo.png").write_text("not of the lesson")
     (used / "runs/link").symlink_to(elsewhere)

@@ -15,7 +15,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from local_cloud.client.control import Status
+from local_cloud import Status
 from tests import kernels
 from tools.environment.kernel import install_lesson
 

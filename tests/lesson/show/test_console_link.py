@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 import lesson
-from local_cloud.client.control import Status
+from local_cloud import Status
 
 
 def test_the_link_opens_the_console_once(cloud: Status, capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,14 +193,13 @@ CELLS = {
         "run = this_machine.train({'train': data.train, 'val': data.val, 'epochs': 20})"
     ),
     "notes": (
-        "import local_cloud.client.control, tempfile\n"
-        "from local_cloud.client.home import Home\n"
+        "import local_cloud, os, tempfile\n"
         "from lesson.show.progress import note\n"
-        "from pathlib import Path\n"
         "note('Loading ...')\n"
         "with tempfile.TemporaryDirectory() as folder:\n"
-        "    local_cloud.client.control.start(Home(Path(folder)))\n"
-        "    local_cloud.client.control.stop(Home(Path(folder)))\n"
+        "    os.environ['LOCAL_CLOUD_HOME'] = folder\n"
+        "    local_cloud.activate()\n"
+        "    local_cloud.stop()\n"
     ),
 }
 

@@ -10,8 +10,7 @@ from local_cloud.client.gcloud import write_configuration
 from local_cloud.client.sdks import HOOKS
 from local_cloud.client.sdks.after_import import after_import
 from local_cloud.client.sdks.redaction import redact_log_records
-from local_cloud.client.target import is_local
-from local_cloud.errors import LocalCloudError
+from local_cloud.client.target import require_local
 
 
 def activate() -> control.Status:
@@ -21,12 +20,9 @@ def activate() -> control.Status:
     staging_bucket=...)`, `boto3.client("s3")`, `ModelTrainer(...)`. It may be called before or
     after the SDKs are imported, and again; a client that was made before it is stopped when it
     is used. A server that the environment names (`python -m local_cloud env`) is used as it is.
-    Raises LocalCloudError under LESSON_TARGET=cloud, or if the server does not start.
+    Raises LocalCloudError if the target is the cloud, or if the server does not start.
     """
-    if not is_local():
-        raise LocalCloudError(
-            "LESSON_TARGET is cloud, so the SDKs stay with the real one; unset it to work locally"
-        )
+    require_local("so the SDKs stay with the real one; unset it to work locally")
     server = control.in_use()
     wanted = merge_environment(os.environ, server)
     for name in find_misleading(os.environ):

@@ -16,7 +16,7 @@ import re
 from local_cloud.client.home import Home
 
 PROJECT = "local-project"
-ACCOUNT = "learner@local-cloud"  # gsutil asks nothing of gcloud that has no account
+ACCOUNT = "user@local-cloud"  # gsutil asks nothing of gcloud that has no account
 REGION = "us-central1"
 ABSENT = "absent"  # below it are the endpoints of services that are not here
 # The names in gcloud's section api_endpoint_overrides, but for the services that are here: their

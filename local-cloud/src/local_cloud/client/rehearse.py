@@ -10,7 +10,7 @@ from typing import Any
 from local_cloud.client import control
 from local_cloud.client.failures import FAILURES, JOB, SPOT_STOP
 from local_cloud.client.home import Home
-from local_cloud.client.target import is_local
+from local_cloud.client.target import require_local
 from local_cloud.errors import LocalCloudError
 
 MOST_STOPS = 100  # in one rehearsal
@@ -39,7 +39,7 @@ def rehearse(
     send, is interrupted when its log says this epoch or a later one. A rehearsal is kept until it
     happens; rehearse(None) cancels all of them. Starts the local cloud if necessary. Returns what
     will happen, in a sentence. Raises LocalCloudError for a failure that cannot be rehearsed, and
-    under LESSON_TARGET=cloud.
+    if the target is the cloud.
     """
     failure = what if isinstance(what, str) and what != SPOT_STOP else None
     epochs: list[int] = []
@@ -51,11 +51,7 @@ def rehearse(
         if name or every or seconds is not None:
             raise LocalCloudError("name, every and seconds work only with a failure that is named")
         epochs = _epochs((1 if epoch is None else epoch) if what == SPOT_STOP else what, epoch)
-    if not is_local():
-        raise LocalCloudError(
-            "LESSON_TARGET is cloud, and only the local cloud can rehearse failures; unset it to"
-            " rehearse"
-        )
+    require_local("and only the local cloud can rehearse failures; unset it to rehearse")
     server = control.start(home) if home else control.in_use()
     if failure is not None:
         wanted = {"failure": failure, "name": name, "every": every, "seconds": seconds}

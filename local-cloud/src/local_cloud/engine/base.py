@@ -82,7 +82,7 @@ def server_base(scripts: Path) -> Base:
 
 
 def server_folders() -> tuple[str, ...]:
-    """Return the folders with what all jobs and the learner use."""
+    """Return the folders with what all jobs and the user share."""
     return (sys.prefix,) if sys.prefix != sys.base_prefix else tuple(server_sites())
 
 

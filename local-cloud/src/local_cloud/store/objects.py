@@ -71,7 +71,7 @@ class Objects:
     def __init__(self, folder: Path, records: Records, space: Space | None = None) -> None:
         """folder: holds one folder per bucket. Next to it is one for uploads under way.
 
-        space: how much may be written; None: what a learner's machine allows by default.
+        space: how much may be written; None: what this machine allows by default.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.space = space or Space(folder, limit({}))

@@ -16,6 +16,7 @@ import pytest
 
 import local_cloud
 from local_cloud.client.control import Status
+from tests import hidden
 from tests.amazon.sagemaker.instances.test_drivers import JOIN
 from tests.amazon.sagemaker.jobs.test_spot import TRAINS
 from tests.amazon.sagemaker.support import IMAGE
@@ -114,6 +115,12 @@ def test_a_learners_job(
     assert seen["world"] == instances
     assert seen["args"] == {"epochs": 3, "flag": "text"}
     assert json.loads(seen["environment"]["SM_HPS"]) == {"epochs": 3, "flag": "text"}
+
+
+def test_a_job_does_not_find_the_local_cloud(sdk: SimpleNamespace, tmp_path: Path) -> None:
+    job = send(trainer(sdk, tmp_path, hidden.SCRIPT))
+    job.wait(poll=1)
+    assert job.training_job_status == "Completed"
 
 
 # Has its words from a command, a client of its own, a folder of events, and something to say.

@@ -57,7 +57,7 @@ async def send_with_httpx() -> None:
 
 
 GEMINI = r"generative models \({}\) are not part of the local cloud, so nothing was sent"
-HERE_NOT = r"{} is not part of the local cloud; restart the kernel with LESSON_TARGET=cloud"
+HERE_NOT = r"{} is not part of the local cloud; restart the kernel with LOCAL_CLOUD_TARGET=cloud"
 
 
 @pytest.mark.parametrize(

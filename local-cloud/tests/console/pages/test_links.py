@@ -29,7 +29,7 @@ def test_a_link_keeps_what_it_names_and_loses_the_rest(
         "https://console.cloud.google.com.evil.example/vertex-ai/1",
     ):
         assert to_console(other) == other
-    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    monkeypatch.setenv("LOCAL_CLOUD_TARGET", "cloud")
     assert to_console(PAGE) == PAGE
 
 

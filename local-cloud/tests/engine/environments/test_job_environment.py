@@ -371,6 +371,13 @@ def test_the_other_verbs(tmp_path: Path, cache: dict[str, str]) -> None:
     assert "pip download is not available in a local job" in download[-1]
 
 
+def test_pytest_in_a_job_does_not_load_the_local_clouds_plugin(tmp_path: Path) -> None:
+    lines = ("echo 'def test(): assert True' > test_one.py", "python -m pytest -q --trace-config")
+    said, jobs = logs(tmp_path, tests=script(*lines))
+    assert jobs["tests"].state is State.SUCCEEDED, said
+    assert "1 passed" in said["tests"] and "local_cloud" not in said["tests"]
+
+
 FORKED = pytest.param(
     True, marks=pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
 )

@@ -18,6 +18,7 @@ from local_cloud.engine.isolation import job_network, roots
 from local_cloud.engine.processes import control_groups, reaper
 from local_cloud.engine.spec import Plan, Replica, State
 from local_cloud.engine.warm import fork_process, fork_server
+from tests import hidden
 from tests.engine.forks import TELLS, ended, only, plan, said
 from tests.engine.forks import lighter as lighter
 from tests.engine.forks import with_torch as with_torch
@@ -82,6 +83,18 @@ def test_a_replica_holds_nothing_open_of_those_that_were_forked_before(
             assert only(running)  # they were forked
             first, second = (said(running.log("both", name)) for name in ("r", "second"))
             assert first == second
+
+    run(story())
+
+
+def test_a_forked_replica_does_not_find_the_local_cloud(tmp_path: Path, script: Path) -> None:
+    script.write_text(hidden.SCRIPT)
+
+    async def story() -> None:
+        async with engine(tmp_path / "engine", Cloud(forked=plan(str(script)))) as running:
+            job, told = await ended(running, "forked")
+            assert only(running)  # it was forked
+            assert job.state is State.SUCCEEDED, told
 
     run(story())
 

@@ -60,7 +60,7 @@ def _crc64_table() -> list[int]:
 def crc64nvme(value: int, data: bytes) -> int:
     """Compute CRC64NVME slowly, some 10 MB/s.
 
-    No client of this lesson asks for it unless told to.
+    No client in Python asks for it unless told to.
     """
     table, value = _crc64_table(), value ^ 0xFFFFFFFFFFFFFFFF
     for byte in data:

@@ -52,6 +52,4 @@ ROUNDING = Rounding(
 )
 
 # ---- S3, by the GB (2**30 bytes) and month: class Standard, the first 50 TB ---------------------
-STORAGE = ListPrice(
-    0.023, "https://aws.amazon.com/s3/pricing/", "2024-11", "quoted by the lesson's source"
-)
+STORAGE = ListPrice(0.023, "https://aws.amazon.com/s3/pricing/", "2024-11", "quoted by others")

@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from local_cloud.client.target import is_local
+
 # Pages about jobs, models and files; not those about an account, such as quotas.
 GOOGLE = re.compile(
     r"https://console\.cloud\.google\.com/((?:agent-platform|vertex-ai|ai|storage)/[^\s?#\"'<>]+)"
@@ -29,7 +31,7 @@ ENCODED = re.compile(r"(?:\$252F|\$3F|\$3D|[#=/])+")
 def to_console(text: str) -> str:
     """Return the text, with links to the console of the local cloud that this process uses."""
     url = urlsplit(os.environ.get("LOCAL_CLOUD_VERTEX_URL", ""))
-    if "console." not in text or not url.netloc or os.environ.get("LESSON_TARGET") == "cloud":
+    if "console." not in text or not url.netloc or not is_local():
         return text
     root = f"http://{url.netloc}/console/at/"
     text = GOOGLE.sub(lambda match: root + match[1], text)

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from local_cloud.client import revival
-from local_cloud.client.target import LOOPBACK, is_local, refuse_elsewhere
+from local_cloud.client.target import LOOPBACK, is_local, real_service, refuse_elsewhere
 from local_cloud.errors import LocalCloudError
 
 # Options about real accounts and their networks: the asynchronous transport refuses them.
@@ -121,8 +121,7 @@ def refuse_tokens(module: ModuleType) -> None:
             original(self, request)
         raise LocalCloudError(
             "a client asked for an access token, because it speaks to a service of Google's that is"
-            " not part of the local cloud; restart the kernel with LESSON_TARGET=cloud to use the"
-            " real service"
+            f" not part of the local cloud; {real_service()}"
         )
 
     kind.refresh = refresh
@@ -155,7 +154,7 @@ def _refuse_model(url: str) -> None:
     if is_local() and host not in LOOPBACK:
         raise LocalCloudError(
             f"Google's generative models ({host}) are not part of the local cloud, so nothing was"
-            " sent; restart the kernel with LESSON_TARGET=cloud to use the real service"
+            f" sent; {real_service()}"
         )
 
 

@@ -24,8 +24,8 @@ SCHEMES = {"gs": "Cloud Storage (Google)", "s3": "S3 (Amazon)"}
 # What google-cloud-aiplatform 2.7 uploads into a staging bucket (utils/gcs_utils.py).
 OF_SDKS = ("aiplatform-", "vertex_ai_auto_staging/")
 EMPTY = {
-    "gs": "No bucket yet. Episode “Bring the data to Google Cloud” creates one.",
-    "s3": "No bucket yet. Episode “Bring the data to Amazon S3” creates one.",
+    "gs": "No bucket yet. Client.create_bucket() of Cloud Storage creates one.",
+    "s3": "No bucket yet. create_bucket() of S3 creates one.",
 }
 
 

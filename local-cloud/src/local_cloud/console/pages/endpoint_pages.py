@@ -20,9 +20,9 @@ from local_cloud.engine.serving.spec import Deployment, NoSuchDeployment, Servin
 from local_cloud.json_types import Json
 
 EMPTY = (
-    "No endpoint. Episode “From a model to predictions” deploys a model to one. On the real"
-    " services an endpoint costs money by the hour, even without requests: this page shows all of"
-    " them."
+    "No endpoint. Model.deploy() on Vertex AI, and create_endpoint() on SageMaker, make one. On the"
+    " real services an endpoint costs money by the hour, even without requests: this page shows all"
+    " of them."
 )
 STATES = {
     ServingState.STARTING: Cell("Starting", chip="waiting"),

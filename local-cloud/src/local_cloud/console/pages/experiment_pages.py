@@ -18,8 +18,8 @@ from local_cloud.json_types import Json
 
 MOST_LINES = 12  # of a chart
 EMPTY = (
-    "No experiment yet. Episode “Keep track” logs parameters and metrics of each run with"
-    " aiplatform.log_params() and log_metrics()."
+    "No experiment yet. aiplatform.log_params() and log_metrics() log the parameters and metrics of"
+    " each run."
 )
 CURVES = "curves"  # the last values of a run's curves, beside what it has noted
 NO_BOARD = "No curves yet. A job makes them with TensorBoard, or log_time_series_metrics()."

@@ -16,8 +16,8 @@ from local_cloud.console.site.site import ROOT, NotHere, Site
 from local_cloud.console.site.tables import Cell, Table, by_time
 
 EMPTY = (
-    "No pipeline has run yet. Episode “Pipelines” sends one: each task is a job, and starts as soon"
-    " as the tasks that it waits for have ended."
+    "No pipeline has run yet. Each task of one is a job, and starts as soon as the tasks that it"
+    " waits for have ended."
 )
 
 

@@ -21,8 +21,8 @@ from local_cloud.engine.studies.spec import Study, TrialJob
 from local_cloud.extras import explain_missing
 
 EMPTY = (
-    "No study yet. Episode “Tuning” sends one: many jobs that try different settings, to find the"
-    " best. It appears here with all its trials."
+    "No study yet. A tuning job is one: many jobs that try different settings, to find the best. It"
+    " appears here with all its trials."
 )
 
 

@@ -1,7 +1,7 @@
 """The learning curves of a job: every epoch of its history.csv, or what its log says of epochs.
 
-`train_nn.py` writes history.csv into its model folder every second or so, and so do many scripts:
-Keras's CSVLogger has the same columns. On Vertex AI that folder is in a bucket. On SageMaker it is
+Any script may write history.csv into its model folder (docs/history-and-metrics.md), as Keras's
+CSVLogger does. On Vertex AI that folder is in a bucket. On SageMaker it is
 a folder of the instance until the job ends, and then an archive in a bucket.
 """
 

@@ -1,4 +1,7 @@
-"""What a job has written into its metrics.json, as far as a limit; it may have written anything."""
+"""What a job has written into its metrics.json, as far as a limit; it may have written anything.
+
+docs/history-and-metrics.md says what the console shows of it.
+"""
 
 from __future__ import annotations
 

@@ -139,8 +139,8 @@ def replicas(platform: Platform, shown: Shown) -> list[Json]:
     """Return each replica with its log's size, its rows, and the memory that it has used.
 
     The size is None of a log that cannot be read: its job has put something else in its place.
-    Rows and memory are what `train_nn.py` says of itself: in metrics.json once it is there, and
-    the rows in its log before that.
+    Rows and memory are what a script says of itself (docs/history-and-metrics.md): in metrics.json
+    once it is there, and the rows in its log before that.
     """
     memory = job_metrics.memory(metrics(platform, shown))
     listed: list[Json] = []

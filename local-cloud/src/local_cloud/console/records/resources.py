@@ -52,7 +52,7 @@ KINDS = (
         "vertex",
         "/models/",
         empty="No model yet. A training job uploads one if its request names a serving image, and"
-        " episode “From a model to predictions” uploads one by hand.",
+        " aiplatform.Model.upload() uploads one by hand.",
         more=_version,
     ),
     Kind(
@@ -62,7 +62,7 @@ KINDS = (
         "sagemaker-model",
         title_of="ModelName",
         made="CreationTime",
-        empty="No model yet. Episode “From a model to predictions” makes one.",
+        empty="No model yet. create_model() makes one.",
     ),
     Kind(
         "model-packages",
@@ -81,7 +81,7 @@ KINDS = (
         "vertex",
         "/batchPredictionJobs/",
         state_of="state",
-        empty="No batch prediction yet. Episode “Score a whole file” sends one.",
+        empty="No batch prediction yet. Model.batch_predict() sends one.",
     ),
     Kind(
         "transform-jobs",
@@ -91,14 +91,14 @@ KINDS = (
         title_of="TransformJobName",
         state_of="TransformJobStatus",
         made="CreationTime",
-        empty="No batch transform yet. Episode “Score a whole file” sends one.",
+        empty="No batch transform yet. create_transform_job() sends one.",
     ),
     Kind(
         "datasets",
         "datasets",
         "Vertex AI datasets",
         "vertex-datasets",
-        empty="No dataset yet. Episode “Baselines” creates one from a table, for AutoML.",
+        empty="No dataset yet. TabularDataset.create() makes one from a table, for AutoML.",
     ),
 )
 OF = {kind.id: kind for kind in KINDS}

@@ -33,14 +33,46 @@ WHEELS = "wheels.txt"  # the folder with the wheels that are kept for all jobs
 PTH = "zz_local_cloud.pth"
 STARTUP_CODE = """\
 import site
+import sys
 
+before = set(sys.path)
 for folder in {sites!r}:
     site.addsitedir(folder)
+added = [folder for folder in sys.path if folder not in before]
 if {hook!r}:
     import importlib.util
 
     spec = importlib.util.spec_from_file_location("_local_cloud_startup", {hook!r})
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
+"""
+# The server's environment has the local cloud itself, which no job finds on the real services. So
+# the package is hidden, and its description, by which pytest would load its plugin. A program that
+# puts the folder on the path once more finds it: our own programs in jobs do.
+HIDING_CODE = """
+from importlib.machinery import PathFinder
+
+find_spec_anywhere = PathFinder.find_spec
+find_all_distributions = PathFinder.find_distributions
+
+
+def find_spec(finder, name, path=None, target=None):
+    if name == "local_cloud":
+        path = sys.path[::-1]
+        for folder in added:
+            if folder in path:
+                path.remove(folder)  # once, from the end
+        path.reverse()
+    return find_spec_anywhere(name, path, target)
+
+
+def find_distributions(finder, *context, **more):
+    for each in find_all_distributions(*context, **more):
+        if (each.read_text("top_level.txt") or "").strip() != "local_cloud":
+            yield each
+
+
+PathFinder.find_spec = classmethod(find_spec)
+PathFinder.find_distributions = classmethod(find_distributions)
 """
 # -I: nothing that the job puts on its PYTHONPATH or into its folder can get in the way. SDKs let
 # pip update itself at the start of a job: that is answered without a second process.
@@ -122,6 +154,8 @@ class JobEnvironment:
         )
         (self.folder / WHEELS).write_text(str(self.wheels or ""), encoding="utf-8")
         code = STARTUP_CODE.format(sites=self.base.sites, hook=str(hook) if hook else "")
+        if self.base.is_servers:
+            code += HIDING_CODE
         (self.packages / f"{STARTUP}.py").write_text(code, encoding="utf-8")
         (self.packages / PTH).write_text(f"import {STARTUP}\n", encoding="utf-8")
         (self.folder / EXCLUDED).write_text("\n".join(ITSELF), encoding="utf-8")

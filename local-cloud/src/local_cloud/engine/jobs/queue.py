@@ -70,7 +70,7 @@ class JobQueue:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
         hook: a file that every Python of a job runs when it starts. space: how much may be
-        written; None: what a learner's machine allows by default. hidden: a text that nobody is to
+        written; None: what this machine allows by default. hidden: a text that nobody is to
         read in a log. base_of: what jobs of an image stand on. door: how jobs that have a
         network of their own reach the server. private: folders that no job may see, beside the
         homes and the jobs' own; given: what of them all jobs see.

@@ -15,8 +15,8 @@ PERIOD = 5.0  # seconds between two looks at the running jobs, while others wait
 # download or a question to a server takes less.
 IDLE = 30.0
 WORK = 0.01  # of one core; less is what a process does that waits and looks around now and then
-# Seconds for which a job may hold back others: longer than a job of this lesson takes, and as long
-# as somebody in a workshop can bear to wait for a program that never ends.
+# Seconds for which a job may hold back others: longer than most jobs on a laptop take, and as long
+# as somebody can bear to wait for a program that never ends.
 PATIENCE = 900.0
 
 

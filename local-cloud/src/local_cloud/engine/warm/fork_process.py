@@ -250,7 +250,8 @@ def adopt(environment: Mapping[str, str]) -> None:
 def enter_environment(folder: str, program: str) -> None:
     """Become the Python of a virtual environment, as if a program of its bin had been started."""
     theirs = {*site.getsitepackages(), site.getusersitepackages()}
-    sys.path[:] = [each for each in sys.path if each not in theirs]
+    first = next((at for at, each in enumerate(sys.path) if each in theirs), len(sys.path))
+    del sys.path[first:]  # behind them is what their .pth files have added
     name = "python3" if program == "python3" else "python"
     sys.executable = f"{folder}/bin/{name}"
     sys.prefix = sys.exec_prefix = folder

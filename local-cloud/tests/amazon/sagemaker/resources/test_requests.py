@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from local_cloud.amazon.sagemaker.instances.types import device, gpus_of
 from local_cloud.amazon.sagemaker.resources import listing
 from local_cloud.amazon.sagemaker.resources.names import arn
+from local_cloud.billing import prices
 from local_cloud.engine import machine
 from local_cloud.json_types import Json
 from tests.amazon.sagemaker.conftest import SharedService
@@ -377,6 +378,10 @@ class TestGpus:
     )
     def test_of_an_instance(self, kind: str, count: int) -> None:
         assert gpus_of(kind) == count
+
+    def test_those_with_a_price_have_as_many_as_their_names_promise(self) -> None:
+        for kind in prices.amazon.TRAINING:
+            assert (gpus_of(kind) > 0) == kind.startswith(("ml.g", "ml.p")), kind
 
     def test_all_or_none_are_taken(self) -> None:
         asked = resources(InstanceType="ml.g5.12xlarge", InstanceCount=2)

@@ -127,7 +127,7 @@ VALUES = [
     ("JSON_QUERY('{\"a\": [1]}', '$.a')", "[1]", "STRING"),
     ("JSON_TYPE(JSON '1')", "number", "STRING"),
     ("BYTE_LENGTH('é')", 2, "INTEGER"),
-    ("SESSION_USER()", "learner@local-cloud", "STRING"),
+    ("SESSION_USER()", "user@local-cloud", "STRING"),
 ]
 
 

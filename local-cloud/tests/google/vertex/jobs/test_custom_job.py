@@ -13,6 +13,7 @@ from google.cloud import storage
 
 import local_cloud
 from local_cloud.google.vertex.jobs.launch import _gpus
+from tests import hidden
 from tests.engine.support import alive, outside
 from tests.google.vertex.support import BUCKET, IMAGE, REPORT, Script, read
 
@@ -144,3 +145,7 @@ def test_the_interpreter_is_that_of_the_servers_environment(aiplatform: ModuleTy
     with pytest.raises(RuntimeError, match="are used") as caught:
         custom_job(aiplatform, pool(code)).run()
     assert f"{numpy.__file__} and {sys.base_prefix}" in str(caught.value)
+
+
+def test_a_job_does_not_find_the_local_cloud(aiplatform: ModuleType) -> None:
+    custom_job(aiplatform, pool(hidden.SCRIPT)).run()

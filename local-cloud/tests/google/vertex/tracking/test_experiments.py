@@ -253,6 +253,6 @@ def test_no_button_leads_to_the_real_console(
     monkeypatch.setattr("IPython.display.display", shown.append)
     button("View Experiment", "https://console.cloud.google.com/vertex-ai")
     assert shown == []
-    monkeypatch.setenv("LESSON_TARGET", "cloud")
+    monkeypatch.setenv("LOCAL_CLOUD_TARGET", "cloud")
     button("View Experiment", "https://console.cloud.google.com/vertex-ai")
     assert len(shown) == 1

@@ -10,7 +10,7 @@ from local_cloud.billing import query_records
 from local_cloud.google.bigquery.catalog.catalog import Name
 from local_cloud.google.bigquery.duckdb.query_client import Cursor as Cursor
 
-USER = "learner@local-cloud"  # who runs all queries
+USER = "user@local-cloud"  # who runs all queries
 
 
 @dataclass

@@ -71,7 +71,7 @@ class Resolver:
             raise invalid_query(f'Invalid table name: "{".".join(parts)}"')
         defaults = [self.project, self.dataset]
         full_name = Name(*(defaults[: 3 - len(parts)] + parts))
-        if full_name.dataset.startswith("_"):  # where results are kept: none of the learner's
+        if full_name.dataset.startswith("_"):  # where results are kept: none of the user's
             raise no_such_dataset(full_name.project, full_name.dataset)
         return full_name
 

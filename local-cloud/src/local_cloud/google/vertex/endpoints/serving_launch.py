@@ -153,5 +153,5 @@ def variables(facts: Json, port: int) -> dict[str, str]:
         "AIP_FRAMEWORK": "CUSTOM_CONTAINER",
         "AIP_MACHINE_TYPE": machine.get("machineType", ""),
         **({"AIP_ACCELERATOR_TYPE": accelerator} if accelerator else {}),
-        "SERVE_HOST": "127.0.0.1",  # serve_nn.py listens there and not on every interface
+        "SERVE_HOST": "127.0.0.1",  # a server that reads it listens to this machine alone
     }

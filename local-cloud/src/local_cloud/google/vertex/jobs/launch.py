@@ -23,7 +23,7 @@ from local_cloud.store.errors import StoreError
 from local_cloud.store.objects import Objects
 
 # The service does not say how long a replica may take to leave after SIGTERM; Compute Engine gives
-# a machine that is taken away 30 seconds. Nobody waits that long for a cancelled lesson.
+# a machine that is taken away 30 seconds. Nobody waits that long for a job that he has cancelled.
 GRACE_SECONDS = 10.0
 DEFAULT_TIMEOUT = 7 * 24 * 3600.0  # Scheduling.timeout in types/custom_job.py
 # Exit codes that the service counts as passing: SIGABRT and SIGSEGV, by their numbers, as a shell

@@ -47,8 +47,6 @@ def test_imports_keep_to_the_design(package: str) -> None:
 USERS = (
     "AWS_helpers",
     "GCP_helpers",
-    "benchmarks",
-    "docker",
     "examples",
     "lesson",
     "tests",
@@ -57,12 +55,6 @@ USERS = (
 PAGES = ("episodes", "learners", "instructors")
 IMPORT = re.compile(r"\bfrom local_cloud(?:\.\w+)* import (\([^)]*\)|\w+(?:, \w+)*)")
 NAME = re.compile(r"(?<![\w\"'/.])local_cloud\.(\w+)")
-# file -> why it has to reach inside the local cloud
-INSIDE = {
-    "benchmarks/jobs.py": "starts a server that answers each look at once, as the real one does",
-    "benchmarks/roots.py": "measures what a file system of its own costs a job, without a server",
-    "benchmarks/serving.py": "names the type of what activate() returns",
-}
 
 
 def test_the_lesson_uses_what_the_local_cloud_names_and_nothing_else() -> None:
@@ -76,7 +68,7 @@ def test_the_lesson_uses_what_the_local_cloud_names_and_nothing_else() -> None:
         for path in files
     }
     inner = {path: names - set(local_cloud.__all__) for path, names in found.items()}
-    assert {path: names for path, names in inner.items() if names and path not in INSIDE} == {}
+    assert {path: names for path, names in inner.items() if names} == {}
     assert len([names for names in found.values() if names]) > 40
 
 

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 import websocket
 
-from tools.environment.make import KERNEL, package_index
+from tools.environment.kernel import KERNEL
+from tools.environment.make import package_index
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow

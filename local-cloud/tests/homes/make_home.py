@@ -21,9 +21,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from local_cloud.client.home import CHECKOUT
-
 HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[2]
+SOURCE = "local-cloud/src"
 
 
 def days() -> list[str]:
@@ -57,10 +57,12 @@ def make(day: str, commit: str) -> None:
     with tempfile.TemporaryDirectory(prefix="kept-") as folder:
         checkout, home = Path(folder, "checkout"), Path(folder, "home")
         code = subprocess.run(
-            ["git", "archive", commit], cwd=CHECKOUT, stdout=subprocess.PIPE, check=True
+            ["git", "archive", commit], cwd=REPOSITORY, stdout=subprocess.PIPE, check=True
         )
         checkout.mkdir()
         subprocess.run(["tar", "-xf", "-"], cwd=checkout, input=code.stdout, check=True)
+        if (checkout / SOURCE).is_dir():  # earlier versions have the package at the top
+            checkout /= SOURCE
         with stopping(home, checkout):
             run_kept("make", day, checkout=checkout, home=home)
         pack(home, HERE / f"{day}.tar.xz")

@@ -19,9 +19,10 @@ import threading
 import time
 from pathlib import Path
 
-from local_cloud.client.home import CHECKOUT, Home
+from local_cloud.client.home import Home
 from local_cloud.errors import LocalCloudError
 
+HOUSE = Path(__file__).parents[2]  # in which `tests` is found
 PAUSE = 0.05  # seconds between an answer and the next request
 PATIENCE = 600  # seconds for one answer: a server that hangs is measured, not given up
 
@@ -32,7 +33,7 @@ class Probe:
     def __init__(self, home: Home) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.torture.probe", str(home.folder)],
-            cwd=CHECKOUT,
+            cwd=HOUSE,
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from local_cloud.client import control
-from local_cloud.client.home import CHECKOUT, Home
+from local_cloud.client.home import Home
 from tests.engine.support import alive, outside
 from tests.google.vertex.support import IMAGE
 
+HOUSE = Path(__file__).parents[1]  # in which `tests` is found
 SET_UP = f"""
 import os, sys, time
 import local_cloud
@@ -51,7 +52,7 @@ def client(home: Home, code: str) -> subprocess.Popen[str]:
     clean = {name: value for name, value in os.environ.items() if name not in names}
     return subprocess.Popen(
         [sys.executable, "-c", SET_UP + code],
-        cwd=CHECKOUT,
+        cwd=HOUSE,
         env=clean | {"LOCAL_CLOUD_HOME": str(home.folder)},
         stdout=subprocess.PIPE,
         text=True,

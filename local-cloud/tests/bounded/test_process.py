@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local_cloud.bounded import process
 from local_cloud.bounded.errors import OverLimit, ReaderEnded
 from local_cloud.bounded.limits import Limits
 from local_cloud.bounded.process import call
 from tests.bounded import readers
+
+HOUSE = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def readers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process finds modules of the local cloud alone; those here are in the tests."""
+    own = process._environment
+
+    def with_tests() -> dict[str, str]:
+        variables = own()
+        return variables | {"PYTHONPATH": f"{variables['PYTHONPATH']}{os.pathsep}{HOUSE}"}
+
+    monkeypatch.setattr(process, "_environment", with_tests)
 
 
 def test_the_answer_of_a_function_comes_back() -> None:

@@ -160,7 +160,7 @@ def test_a_job_has_ended_once_its_end_is_on_record(
         records.full = True
         return Outcome({"totalBytesProcessed": "0"})
 
-    jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler)
+    jobs.create("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler)
     while not records.full:
         time.sleep(0.02)
     future = jobs.find_running("p", "j")

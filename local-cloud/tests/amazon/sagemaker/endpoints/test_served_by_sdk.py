@@ -12,7 +12,7 @@ import pytest
 from tests.amazon.sagemaker import serving
 from tests.amazon.sagemaker.serving import JSON, Trained
 from tests.amazon.sagemaker.support import ROLE
-from tests.lesson_code import PASSENGERS
+from tests.lesson_code import PASSENGERS, TRAINING
 
 # The SDK leaves its temporary folders to the garbage collector.
 pytestmark = [
@@ -61,7 +61,7 @@ def test_a_model_builder_deploys(trained: Trained) -> None:
     builder = ModelBuilder(
         image_uri=serving.IMAGE,
         s3_model_data_url=trained.bare,
-        source_code=SourceCode(source_dir="training", entry_script="inference.py"),
+        source_code=SourceCode(source_dir=str(TRAINING), entry_script="inference.py"),
         role_arn=ROLE,
         instance_type=serving.MACHINE,
     )

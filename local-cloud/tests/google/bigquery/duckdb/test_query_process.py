@@ -139,7 +139,7 @@ def test_a_job_that_loses_the_process_runs_once_more(jobs: Jobs, database: Datab
     def status(name: str, *, always: bool) -> dict[str, Any]:
         runs.clear()
         configuration = {"jobType": "QUERY", "query": {}, "always": always}
-        jobs.new("p", configuration, {"jobId": name}, user="me", handler=handler)
+        jobs.create("p", configuration, {"jobId": name}, user="me", handler=handler)
         if (future := jobs.find_running("p", name)) is not None:
             future.result(60)
         job_status: dict[str, Any] = jobs.get("p", name)["status"]
@@ -163,7 +163,9 @@ def test_a_job_that_loses_the_process_after_its_commit_does_not_run_again(
         cursor.execute("SELECT 1")
         return Outcome({})
 
-    jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "once"}, user="me", handler=handler)
+    jobs.create(
+        "p", {"jobType": "QUERY", "query": {}}, {"jobId": "once"}, user="me", handler=handler
+    )
     if (future := jobs.find_running("p", "once")) is not None:
         future.result(60)
     assert (
@@ -187,7 +189,7 @@ def test_a_cancelled_statement_that_hears_nothing_ends_with_its_process(
         )
         raise AssertionError("it has ended")
 
-    jobs.new("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler)
+    jobs.create("p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler)
     idle = process.cpu_times().user
     while process.cpu_times().user < idle + 0.5:
         time.sleep(0.02)
@@ -206,7 +208,7 @@ from local_cloud.google.bigquery.duckdb.database import Database
 database = Database(Path(sys.argv[1]))
 with database.transaction() as cursor:
     cursor.execute("CREATE TABLE t (x INTEGER)")
-print(database._running()._process.pid, flush=True)
+print(database._open_process()._process.pid, flush=True)
 time.sleep(600)
 """
 

@@ -45,7 +45,7 @@ class Between:
 @pytest.mark.parametrize("end", ["cancel", "close"])
 def test_a_job_that_is_cancelled_between_two_statements_ends(jobs: Jobs, end: str) -> None:
     handler = Between()
-    document = jobs.new(
+    document = jobs.create(
         "p", {"jobType": "QUERY", "query": {}}, {"jobId": "j"}, user="me", handler=handler
     )
     assert handler.there.wait(30)

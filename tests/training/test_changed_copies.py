@@ -438,7 +438,7 @@ def test_any_other_number_of_values_is_refused(
 
 def test_without_the_script_beside_it_the_server_says_what_is_missing(tmp_path: Path) -> None:
     alone = imported(Path(shutil.copy(FILES["serve_nn.py"], tmp_path)))
-    with pytest.raises(alone.Refused, match="is missing; send train_nn"):
+    with pytest.raises(alone.BadRequest, match="is missing; send train_nn"):
         alone.build_network(7, [8])
 
 

@@ -76,7 +76,7 @@ learners: setup # the notebooks, as learners and as instructors have them
 older: setup # what differs with the instructions that every processor has, differs elsewhere too
 	$(call run_notebooks,notebooks/instructor,ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE)
 
-portable: setup # the core notebooks, without what only Linux has (local_cloud/engine/system.py)
+portable: setup # the core notebooks, without what only Linux has (local_cloud.engine.system)
 	$(call run_notebooks,$(CORE),LOCAL_CLOUD_PORTABLE=1)
 
 pythons: setup # the core notebooks under the oldest and the newest Python that are supported
@@ -103,7 +103,7 @@ notebooks: setup ## write the notebooks again from the episodes, and the tables 
 site: setup ## write the lesson's pages as HTML into site/, for learners and for instructors
 	@$(BIN)/python -m tools.site
 
-check: setup ## of both houses: lint, types, lesson lint, generated files up to date
+check: setup ## of the lesson and of the local cloud: lint, types, lesson lint, generated files up to date
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy

@@ -1,4 +1,4 @@
-"""What training and endpoints cost on SageMaker (local_cloud/billing/prices/amazon.py)."""
+"""What training and endpoints cost on SageMaker (local_cloud.billing.prices.amazon)."""
 
 from __future__ import annotations
 

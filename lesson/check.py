@@ -67,7 +67,7 @@ def python() -> str:
 
 
 def packages() -> str:
-    """Check whether the packages of requirements.txt are here, those pinned as pinned."""
+    """Check that the packages of tools/lock/requirements.txt are here, those pinned as pinned."""
     pins = _pins((ROOT / "tools/lock/requirements.txt").read_text(encoding="utf-8"))
     small = (
         Path(sys.prefix) / "small.txt"
@@ -79,10 +79,10 @@ def packages() -> str:
         raise Fix(f"{_some(missing)} not in {sys.executable}: {_enter()}")
     other = [f"{name} {versions[name]}" for name in named if versions.get(name) != pins.get(name)]
     if other:
-        raise Fix(f"{_some(other)}: other versions than in requirements.txt: {_enter()}")
+        raise Fix(f"{_some(other)}: other versions than in tools/lock/requirements.txt: {_enter()}")
     if small:
         return f"all of {len(named)}; to spare the disk, those for BigQuery and tests were left out"
-    return f"all {len(pins)} of requirements.txt"
+    return f"all {len(pins)} of tools/lock/requirements.txt"
 
 
 def _pins(lock: str) -> dict[str, str]:

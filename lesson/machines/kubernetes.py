@@ -13,7 +13,7 @@ from lesson.machines.this_machine import flags
 Kind = Literal["TrainJob", "Job"]
 Documents = list[dict[str, Any]]
 
-SCRIPT = "/opt/lesson/training/train_nn.py"  # in the lesson's image: Dockerfile
+SCRIPT = "/opt/lesson/training/train_nn.py"  # in the lesson's image: tools/image/Dockerfile
 RUNTIME = "torch-distributed"  # comes with Kubeflow Trainer: manifests/base/runtimes
 CONTAINER = "node"  # that runtime's name of the replicated job and of its container
 PORT = 29500  # where the replicas of several nodes meet; torch's own

@@ -93,7 +93,7 @@ def of_sql() -> Iterator[str]:
     yield f"{counts['run']} run, {counts['not implemented']} are refused as not implemented, and"
     yield f"{counts['failed']} fail (`{cases['command']}`). sqlglot's tests only translate them, so"
     yield "the tables are made up, and a failure can come from a column of the wrong type. Which"
-    yield f"statements did not run, and why, is in `{CASES.relative_to(ROOT.parent)}`."
+    yield f"statements did not run, and why, is in `{CASES.relative_to(ROOT)}`."
     yield ""
 
 
@@ -164,7 +164,7 @@ def _public_suite() -> str:
         f" ({suite['date']}, `{suite['command']}`); of those among them that their authors have run"
         f" against the real service, {real['passed']} of {real['run']}. Most of the others need an"
         " operation that is missing here. Which tests do not apply, and why the others fail, is in"
-        f" `{SUITE.relative_to(ROOT.parent)}`."
+        f" `{SUITE.relative_to(ROOT)}`."
     )
 
 

@@ -1,6 +1,6 @@
 """The server process: every dialect on one port of loopback, behind one guard.
 
-`python -m local_cloud.server FOLDER` runs it in the foreground; `local_cloud.start()` starts it so.
+`python -m local_cloud.server FOLDER` runs it in the foreground, as `local_cloud.activate()` does.
 """
 
 from __future__ import annotations

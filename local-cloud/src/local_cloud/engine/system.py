@@ -24,7 +24,7 @@ def work_through(pid: int) -> None:
     """Ask Linux to let a process, and those that it starts, work on when another one wakes up.
 
     Else each message between the replicas of a job interrupts one that computes: with gloo and
-    small batches a step of training takes two or three times as long (tools/benchmarks/).
+    small batches a step of training takes two or three times as long.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # it has ended, or the system does not allow it

@@ -32,7 +32,7 @@ LONGEST = 70
 LAYERS = ".layers"  # in the job's folder
 OURS = "local cloud: "  # so begin the lines that are not the program's
 # Which of the processor's instructions PyTorch and the libraries of linear algebra use, and with
-# them how sums are rounded: the server's own setting holds for jobs too (tests/within.py).
+# them how sums are rounded: the server's own setting holds for jobs too.
 INSTRUCTIONS = (
     "ATEN_CPU_CAPABILITY",
     "MKL_CBWR",

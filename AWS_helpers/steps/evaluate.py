@@ -39,7 +39,9 @@ def main() -> None:
     """Unpack the model, judge it, write the report and the archive."""
     folder = ROOT / "unpacked"
     with tarfile.open(ROOT / "input" / "model" / "model.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # from Python 3.11.4 on
+            archive.extraction_filter = tarfile.data_filter
+        archive.extractall(folder)
     report = judge(folder)
     print(json.dumps(report))
     (ROOT / "report" / "evaluation.json").write_text(json.dumps(report), encoding="utf-8")

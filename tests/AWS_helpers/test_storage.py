@@ -41,3 +41,17 @@ def test_an_archive_that_would_write_elsewhere_is_refused(
     with pytest.raises(LessonError, match=r"^s3://lesson/bad/model.tar.gz cannot be unpacked: "):
         storage.fetch("s3://lesson/bad/model.tar.gz", tmp_path / "back")
     assert not (tmp_path / "out.txt").exists()
+
+
+def test_links_in_an_archive_are_left_out(connection: Session, tmp_path: Path) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+        archive.addfile(link)
+        archive.addfile(tarfile.TarInfo("link/file.txt"))
+    content.seek(0)
+    client("s3").upload_fileobj(content, "lesson", "links/model.tar.gz")
+    folder = storage.fetch("s3://lesson/links/model.tar.gz", tmp_path / "back")
+    assert not (folder / "link").is_symlink()
+    assert not (tmp_path / "file.txt").exists()

@@ -82,7 +82,9 @@ def unpack(archive: str, folder: Path) -> None:
         path = folder.parent / "sourcedir.tar.gz"
         boto3.client("s3").download_file(bucket, key, str(path))
     with tarfile.open(path) as packed:
-        packed.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # from Python 3.11.4 on
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(folder)
 
 
 def environment(added: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What training and endpoints cost on SageMaker (local_cloud.billing.prices.amazon)."""
+"""What training and endpoints cost on SageMaker (local_cloud.prices.amazon)."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -110,8 +111,10 @@ def _build(session: Session, request: Request) -> Model:
     with default_region(session.region):
         from sagemaker.serve import ModelBuilder
 
-    builder = ModelBuilder(**copy_arguments(request["ModelBuilder"]))
-    model: Model = builder.build(**request["build"])
+    # By itself the SDK packs in /tmp/sagemaker, which belongs to the first user of a machine.
+    with tempfile.TemporaryDirectory() as folder:
+        builder = ModelBuilder(**copy_arguments(request["ModelBuilder"]), model_path=folder)
+        model: Model = builder.build(**request["build"])
     return model
 
 

@@ -1,4 +1,4 @@
-"""What Vertex AI's custom training costs, by the prices in local_cloud.billing.prices.google."""
+"""What Vertex AI's custom training costs, by the prices in local_cloud.prices.google."""
 
 from __future__ import annotations
 

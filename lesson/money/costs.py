@@ -155,12 +155,12 @@ def _link(source: str, read: str) -> str:
 
 
 def table(listed: Mapping[str, prices.ListPrice]) -> dict[str, Price]:
-    """Return the prices of a dated table (local_cloud.billing.prices)."""
+    """Return the prices of a dated table (local_cloud.prices)."""
     return {name: Price(*each) for name, each in listed.items()}
 
 
 def increment(rounding: prices.Rounding) -> Increment:
-    """Return the increment of a dated rule of rounding (local_cloud.billing.prices)."""
+    """Return the increment of a dated rule of rounding (local_cloud.prices)."""
     return Increment(rounding.service, rounding.step, rounding.source, rounding.read, rounding.sure)
 
 

@@ -16,6 +16,8 @@ from testing.endpoints import gone
 from tests.helpers.sides import Side
 from tests.served_model import PASSENGERS, own_predictions
 
+# Where ModelBuilder packs by itself: a second user of the machine cannot write there.
+SDK_FOLDER = Path("/tmp/sagemaker/model-builder")
 # The SageMaker SDK leaves its temporary folders to the garbage collector.
 pytestmark = [
     pytest.mark.usefixtures("connection"),
@@ -83,7 +85,9 @@ def test_a_run_is_deployed_and_answers_until_cleanup(
     with pytest.raises(LessonError, match=r"the first model of an endpoint gets all"):
         helpers.deploy(run, traffic=30)
 
+    in_tmp = set(SDK_FOLDER.glob("*"))
     model = helpers.register(run)
+    assert set(SDK_FOLDER.glob("*")) == in_tmp
     capsys.readouterr()
     helpers.cleanup()
     said = capsys.readouterr().out

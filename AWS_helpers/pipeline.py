@@ -176,8 +176,12 @@ def _pipeline(
     from sagemaker.mlops.workflow.pipeline import Pipeline
 
     pipeline = Pipeline(name=name, parameters=parameters, steps=made, sagemaker_session=session)
-    text = pipeline.definition()
-    vars(pipeline)["definition"] = lambda: text
+    compiled: str = pipeline.definition()
+
+    def definition() -> str:
+        return compiled
+
+    pipeline.definition = definition
     return pipeline
 
 

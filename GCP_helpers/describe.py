@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard, cast
 
@@ -66,7 +67,7 @@ class VertexAI:
         hidden = {name for each in (*pipelines, *tunings) for name in self._backing_names(each)}
         single = cast("list[Job]", aiplatform.CustomJob.list(filter=filter))
         jobs = [*pipelines, *tunings, *(job for job in single if job.resource_name not in hidden)]
-        return sorted(jobs, key=lambda job: job.create_time, reverse=True)
+        return sorted(jobs, key=attrgetter("create_time"), reverse=True)
 
     def find(self, name: str) -> Job | None:
         """Return the newest job of this name; None if there is none."""

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,7 @@ def run_locally(definition: Definition) -> dict[str, Any]:
 
 def tasks(job: PipelineJob) -> dict[str, str]:
     """Return the state of each task of a pipeline, in the order in which they began."""
-    details = sorted(job.task_details, key=lambda task: task.create_time)
+    details = sorted(job.task_details, key=attrgetter("create_time"))
     return {task.task_name: task.state.name for task in details if task.parent_task_id}
 
 

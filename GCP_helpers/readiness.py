@@ -131,8 +131,10 @@ class Google:
             raise Fix(f"Google does not accept them ({problem.args[0]}); {LOGIN}") from None
         except TransportError:
             raise Fix("Google does not answer; look at your network, and try again") from None
-        account = getattr(own, "service_account_email", "") or getattr(own, "account", "")
-        return f"accepted, {account}" if account else "accepted"
+        for name in ("service_account_email", "account"):  # of a service account, of a person
+            if account := getattr(own, name, ""):
+                return f"accepted, {account}"
+        return "accepted"
 
     def check_project(self) -> str:
         """Check that the project exists and is active."""

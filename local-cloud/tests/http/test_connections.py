@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import logging
+import resource
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,19 @@ def head(cloud: Status, what: str, *more: str) -> bytes:
     return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
 
 
+@pytest.fixture
+def many_sockets() -> Iterator[None]:
+    """A process may often have 1,024 open files only, until it asks for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = max(soft, 4096)
+    if hard != resource.RLIM_INFINITY and hard < enough:
+        pytest.skip(f"this user may open {hard} files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_sockets")
 def test_a_thousand_silent_connections_keep_nobody_out(cloud: Status) -> None:
     before = cloud.home.log.stat().st_size
     with contextlib.ExitStack() as silent:

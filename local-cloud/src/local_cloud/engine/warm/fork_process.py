@@ -258,7 +258,8 @@ def enter_environment(folder: str, program: str) -> None:
     site.PREFIXES[:] = [folder]
     site.ENABLE_USER_SITE = False
     for each in site.getsitepackages():
-        site.addsitedir(each)  # the others come behind, by a .pth file of the environment's
+        if os.path.isdir(each):  # as Python itself does: Debian's names more than there are
+            site.addsitedir(each)  # the others come behind, by a .pth file of the environment's
 
 
 def run(command: Sequence[str], note: str = NOTE) -> None:

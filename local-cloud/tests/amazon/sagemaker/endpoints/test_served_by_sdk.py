@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -53,7 +54,7 @@ def test_a_registered_package_is_served(trained: Trained) -> None:
         assert serving.probabilities(answer) == pytest.approx(trained.expected, abs=1e-6)
 
 
-def test_a_model_builder_deploys(trained: Trained) -> None:
+def test_a_model_builder_deploys(trained: Trained, tmp_path: Path) -> None:
     with warnings.catch_warnings(action="ignore"):  # the SDK warns of its own modules
         from sagemaker.core.training.configs import SourceCode
         from sagemaker.serve import ModelBuilder
@@ -62,6 +63,7 @@ def test_a_model_builder_deploys(trained: Trained) -> None:
         image_uri=serving.IMAGE,
         s3_model_data_url=trained.bare,
         source_code=SourceCode(source_dir=str(TRAINING), entry_script="inference.py"),
+        model_path=str(tmp_path),  # not in /tmp/sagemaker, which another user may own
         role_arn=ROLE,
         instance_type=serving.MACHINE,
     )

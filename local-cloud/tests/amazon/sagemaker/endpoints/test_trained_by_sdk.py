@@ -110,7 +110,9 @@ def test_the_code_of_an_inference_spec_stays_here(
     assert stored() == keys
 
 
-def test_code_and_the_uri_of_the_model_are_deployed(trainer: Any, tmp_path: Path) -> None:
+def test_code_and_the_uri_of_the_model_are_deployed(
+    trainer: Any, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     with warnings.catch_warnings(action="ignore"):
         from sagemaker.core.training.configs import SourceCode
         from sagemaker.serve import ModelBuilder
@@ -121,6 +123,8 @@ def test_code_and_the_uri_of_the_model_are_deployed(trainer: Any, tmp_path: Path
     builder = ModelBuilder(
         s3_model_data_url=job.model_artifacts.s3_model_artifacts,
         source_code=SourceCode(source_dir=str(tmp_path), entry_script="inference.py"),
+        # Not in /tmp/sagemaker, which another user may own.
+        model_path=str(tmp_path_factory.mktemp("packed")),
         image_uri=serving.IMAGE,
         role_arn=ROLE,
         instance_type=MACHINE,

@@ -1113,6 +1113,10 @@ def open_board(run: Run) -> SummaryWriter | None:
     if not run.flags.tensorboard_dir:
         return None
     folder = local_path(run.flags.tensorboard_dir)
+    named_by_service = run.flags.tensorboard_dir == os.environ.get("AIP_TENSORBOARD_LOG_DIR")
+    if "://" in folder and named_by_service:
+        run.say(f"nothing is written for TensorBoard: {folder} is not mounted here")
+        return None
     with refuse_with(f"--tensorboard_dir {run.flags.tensorboard_dir}", "name another folder"):
         require("://" not in folder, "this bucket is not mounted here; name a folder")
         try:

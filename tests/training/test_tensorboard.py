@@ -174,3 +174,14 @@ def test_a_disk_that_becomes_full_is_said_once_and_costs_no_model(
         done = train(archive, run, "--epochs", 9, "--tensorboard_dir", logs)
     assert done.code == 0 and (run / "metrics.json").exists()
     assert done.err == f"train_nn.py: --tensorboard_dir {logs}: No space left on device\n"
+
+
+def test_a_bucket_that_the_service_names_and_nobody_mounts_costs_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vertex AI names one for each job: a job must not fail by it where there are no mounts."""
+    monkeypatch.setenv("AIP_TENSORBOARD_LOG_DIR", "gs://nobody-has-mounted-this/logs/")
+    ended = train(save(tmp_path / "a.npz"), tmp_path / "run", "--epochs", 3)
+    assert ended.code == 0
+    assert "nothing is written for TensorBoard: gs://nobody-has-mounted-this/logs/" in ended.out
+    assert (tmp_path / "run/model.pt").is_file()

@@ -5,7 +5,7 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests import the same files: compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup lesson test test-all slow learners older portable pythons core mutants \
+.PHONY: help setup lesson test rest test-all slow learners older portable pythons core mutants \
   lab hub notebooks site check bench drift lock environments
 
 help: ## show this list
@@ -37,10 +37,17 @@ endef
 
 CORE := $(wildcard notebooks/instructor/0[1-9]-*.ipynb notebooks/instructor/1[0-2]-*.ipynb)
 
-# The notebooks for instructors run what the learners' do, with the exercises solved. One session
-# for both: no worker waits for the other half.
-test: setup ## the tests, and every notebook as instructors have it (GROUP=google: a part; tests/groups.py lists them)
-	@paths=$$($(BIN)/python -m tests.groups $(GROUP)) && $(OFFLINE) $(RUN_TESTS) -m "not slow" $$paths
+# $(call run_group,NAME): what tests/groups.py prints for a name. The notebooks for instructors run
+# what the learners' do, with the exercises solved.
+define run_group
+	@paths=$$($(BIN)/python -m tests.groups $(1)) && $(OFFLINE) $(RUN_TESTS) -m "not slow" $$paths
+endef
+
+test: setup ## the tests, and the notebooks of both half days (GROUP=google: a part; tests/groups.py lists them)
+	$(call run_group,$(GROUP))
+
+rest: setup ## what `make test` leaves to CI: the other notebooks, and tests that few changes can break
+	$(call run_group,rest)
 
 # What Google Colab has, by pip-freeze.txt in googlecolab/backend-info of 2026-08-19: Python 3.13.
 COLAB := torch==2.11.0 numpy==2.1.3 pandas==2.2.3 scikit-learn==1.6.1 matplotlib==3.10.0 pip==24.1.2 \

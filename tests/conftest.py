@@ -13,10 +13,14 @@ from testing.fixtures import home as home
 from testing.fixtures import interruptible as interruptible
 from testing.fixtures import nothing_runs_on as nothing_runs_on
 from testing.fixtures import pytest_collection_finish as pytest_collection_finish
+from testing.order import use_recorded
 from testing.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
-from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 
 ROOT = Path(__file__).parents[1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    use_recorded(config, ROOT / "tests/durations.json")
 
 
 @pytest.fixture(scope="session")

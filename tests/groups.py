@@ -1,6 +1,7 @@
-"""The groups of tests: `make test GROUP=helpers` runs one of them, `make test` all.
+"""The groups of tests, and which of them `make test` leaves to `make rest`.
 
-`python -m tests.groups helpers` prints the group's test files, and without a name what all are in.
+`python -m tests.groups helpers` prints a group's test files, `rest` those of `make rest`, and
+without a name it prints those of `make test`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,25 @@ GROUPS = Groups(
         "tools": ("tests/tools/", "tests/places/", "tests/test_"),
         "notebooks": ("notebooks/instructor/",),
     },
+    (
+        "notebooks/instructor/05-",
+        "notebooks/instructor/08-",
+        "notebooks/instructor/09-",
+        "notebooks/instructor/1",
+        "notebooks/instructor/2",
+        "tests/helpers/test_targets.py",
+        "tests/helpers/test_vm.py",
+        "tests/image/",
+        "tests/lesson/machines/",
+        "tests/places/",
+        "tests/seeds/",
+        "tests/taxifare/",
+        "tests/test_fresh_clone.py",
+        "tests/test_mutants.py",
+        "tests/torch_versions/",
+        "tests/training/test_losses.py",
+        "tests/training/test_shared_layers.py",
+    ),
 )
 
 if __name__ == "__main__":

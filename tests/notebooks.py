@@ -20,9 +20,9 @@ from nbval import plugin
 from nbval.kernel import RunningKernel
 
 import local_cloud
+from testing.order import use_recorded
 from testing.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tests import kernels, shown_outputs
-from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 from tools.copies import copy, copy_compiled
 from tools.environment.make import install_lesson
 
@@ -75,6 +75,7 @@ class Alone:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any notebook is read or run."""
+    use_recorded(config, Path(__file__).with_name("durations.json"))
     plugin.RunningKernel = Kernel
     config.option.nbval_kernel_name = "python3"  # of the environment in which pytest runs
     shown_outputs.pytest_configure()

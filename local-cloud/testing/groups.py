@@ -1,4 +1,8 @@
-"""Groups of test files: `make test GROUP=name` runs one of them, `make test` all."""
+"""Groups of test files.
+
+`make test` runs what shows in a few minutes that the house works, `make rest` all others that are
+not slow, and `make test GROUP=name` a group, whichever of the two its files belong to.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+REST = "rest"
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,9 @@ class Groups:
     # By group the beginnings of paths. A file belongs to the group that names the longest
     # beginning of its path.
     beginnings: Mapping[str, tuple[str, ...]]
+    # Beginnings of the paths that `make test` leaves to `make rest`: matrices, several levels of
+    # what has been shown at one, and what few changes can break.
+    rest: tuple[str, ...]
 
     def files(self) -> list[str]:
         """Return the paths of all test files and of the notebooks that the tests run."""
@@ -45,5 +54,8 @@ class Groups:
         return [file for file in self.files() if self.of(file) == [group]]
 
     def main(self, words: list[str]) -> None:
-        """Print the test files of the named group, or else what holds all."""
-        print(*(self.paths(words[0]) if words else self.whole))
+        """Print the test files of the named group, of the rest, or else of `make test`."""
+        if words and words[0] != REST:
+            print(*self.paths(words[0]))
+        else:
+            print(*(each for each in self.files() if each.startswith(self.rest) is bool(words)))

@@ -32,9 +32,14 @@ def test_each_path_of_the_table_is_that_of_a_test() -> None:
             )
 
 
-def test_a_groups_files_are_printed_or_where_all_are() -> None:
+def test_a_groups_files_are_printed() -> None:
     assert printed("images").stdout.split() == GROUPS.paths("images")
-    assert printed().stdout == "tests\n"
+
+
+def test_make_test_and_make_rest_run_each_file_once() -> None:
+    first, rest = printed().stdout.split(), printed("rest").stdout.split()
+    assert sorted(first + rest) == sorted(GROUPS.files())
+    assert all(any(file.startswith(each) for file in rest) for each in GROUPS.rest)
 
 
 def test_an_unknown_group_is_refused_with_the_names_of_all() -> None:

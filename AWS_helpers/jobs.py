@@ -13,28 +13,21 @@ from AWS_helpers import images, spending
 from AWS_helpers.costs import MACHINE, estimate_cost, machine_with
 from AWS_helpers.describe import SageMaker
 from AWS_helpers.session import Session, current_session, refusals
-from lesson import ROOT, LessonError
+from lesson import LessonError
 from lesson.jobs import sending, waiting
+from lesson.jobs.code import FOLDER, SCRIPT, folder_of, score_name
 from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
-from lesson.machines.this_machine import find_script
 from lesson.money import budget, costs
 from lesson.services.sessions import learner, new_name
 
 if TYPE_CHECKING:
     from sagemaker.core.resources import TrainingJob
-    from sagemaker.core.training.configs import Tag
+    from sagemaker.core.training.configs import MetricDefinition, Tag
     from sagemaker.train import ModelTrainer
 
-FOLDER = ROOT / "training"  # is sent whole, and must hold no link
-SCRIPT = "train_nn.py"
 CHANNELS = "/opt/ml/input/data"  # where a job finds its data, in a folder for each channel
 DAY = 24 * 3600
-# SageMaker reads these numbers out of the job's log.
-METRICS = {
-    "validation:accuracy": r"validation:accuracy = ([0-9.eE+-]+)",
-    "validation:loss": r"validation:loss = ([0-9.eE+-]+)",
-}
 
 
 def train(
@@ -48,25 +41,25 @@ def train(
     dry_run: bool = False,
     torchrun: bool = False,
     container_uri: str | None = None,
-    code: str | Path | None = None,
+    code: str | Path | Run | None = None,
 ) -> Run | Request:
     """Send train_nn.py to SageMaker, as a job of its own, and wait for its end.
 
-    `args` maps flags of train_nn.py, without the dashes, to values; data is named by s3://
-    URIs. `gpu` chooses the instance type, or must fit the one that is named. With `torchrun`
-    SageMaker starts the script through torchrun, once for each GPU; `container_uri` is an image of
-    your own instead of Amazon's, `code` the folder of your copy of the script. With `spot` the
-    machines may be taken away, and the job is then started again: give args a `checkpoint_every`,
-    or a stop costs all that was done. What is in the `tensorboard_dir` of args is copied to S3
-    while the job runs, beside its results. With wait=False this returns at once, and wait(run)
-    later. Returns a row of the run table, with the SDK's object at .job and the request at
-    .request; with dry_run=True the request alone, unsent: print it to read it. Raises LessonError
-    for what cannot be sent, and for a job that fails.
+    `args` maps flags of train_nn.py, without the dashes, to values; data is named by s3:// URIs.
+    `gpu` chooses the instance type, or must fit the one that is named. With `torchrun` SageMaker
+    starts the script through torchrun, once for each GPU; `container_uri` is an image of your own
+    instead of Amazon's, `code` the folder of your copy of the script, or a run whose code is to be
+    used again. With `spot` the machines may be taken away, and the job is then started again: give
+    args a `checkpoint_every`, or a stop costs all that was done. What is in the `tensorboard_dir`
+    of args is copied to S3 while the job runs, beside its results. With wait=False this returns at
+    once, and wait(run) later. Returns a row of the run table, with the SDK's object at .job and the
+    request at .request; with dry_run=True the request alone, unsent: print it to read it. Raises
+    LessonError for what cannot be sent, and for a job that fails.
     """
     session = current_session()
     sending.check_readable(args, "s3://")
     machine = machine_with(machine, gpu)
-    folder = find_script(code).parent if code else None
+    folder = folder_of(code) if code else FOLDER
     an_hour = partial(estimate_cost, machine, replicas=replicas, region=session.region)
     costs.state("SageMaker", an_hour, spot)
     sending.warn_of_stops(args, spot)
@@ -86,7 +79,7 @@ def train(
         return request
     cloud = SageMaker(session)
     budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, cloud))
-    run = waiting.run_of(cloud, send(request), request)
+    run = waiting.run_of(cloud, send(request), request, folder.name)
     return waiting.follow(cloud, run) if wait else run
 
 
@@ -99,7 +92,7 @@ def training_request(
     spot: bool,
     torchrun: bool,
     image: str,
-    code: Path | None,
+    code: Path,
 ) -> Request:
     """Return the calls that send train_nn.py, with the folder that it is in."""
     from sagemaker.core.training import configs
@@ -137,10 +130,7 @@ def training_request(
                 "checkpoint_config": configs.CheckpointConfig(s3_uri=stops) if spot else None,
             },
             "with_metric_definitions": {
-                "metric_definitions": [
-                    configs.MetricDefinition(name=name, regex=regex)
-                    for name, regex in METRICS.items()
-                ]
+                "metric_definitions": metric_definitions(code),
             },
             "with_tensorboard_output_config": {"tensorboard_output_config": events},
             "train": {
@@ -167,16 +157,14 @@ def trainer(
     image: str,
     spot: bool,
     seconds: int,
-    code: Path | None = None,
+    code: Path,
 ) -> dict[str, Any]:
     """Return the arguments of a ModelTrainer that a job and a trial of a study have in common."""
     from sagemaker.core.training import configs
 
     return {
         "training_image": image,
-        "source_code": configs.SourceCode(
-            source_dir=os.path.relpath(code or FOLDER), entry_script=SCRIPT
-        ),
+        "source_code": configs.SourceCode(source_dir=os.path.relpath(code), entry_script=SCRIPT),
         "hyperparameters": flags,
         "compute": configs.Compute(
             instance_type=machine,
@@ -226,6 +214,14 @@ def tags(session: Session) -> list[Tag]:
     from sagemaker.core.training.configs import Tag
 
     return [Tag(key=key, value=value) for key, value in session.tags.items()]
+
+
+def metric_definitions(code: Path) -> list[MetricDefinition]:
+    """Return which numbers SageMaker reads out of the log of this script."""
+    from sagemaker.core.training.configs import MetricDefinition
+
+    names = (f"validation:{score_name(code)}", "validation:loss")
+    return [MetricDefinition(name=name, regex=f"{name} = ([0-9.eE+-]+)") for name in names]
 
 
 def channels(args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:

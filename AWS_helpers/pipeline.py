@@ -18,7 +18,9 @@ from AWS_helpers.jobs import channels
 from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
 from lesson.jobs import sending
+from lesson.jobs.code import FOLDER, folder_of
 from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
 from lesson.jobs.watching import pause
 from lesson.money import budget, costs
 
@@ -46,19 +48,21 @@ def pipeline(
     *,
     machine: str = MACHINE,
     name: str = "titanic",
+    code: str | Path | Run | None = None,
 ) -> Definition:
     """Build the pipeline prepare, train, evaluate, register, and return its definition.
 
-    `args` are flags of train_nn.py, as for train(), without the data. A model is registered, as
-    approved, if more than this share of its answers for the validation passengers is right. The
-    SDK uploads the table and the code while the steps are made; nothing runs yet. `.pipeline` is
-    the SDK's own object, whose definition() is what is sent. Raises LessonError for a table that is
-    not there.
+    `args` are flags of train_nn.py, as for train(), without the data, and `code` is as for train().
+    A model is registered, as approved, if its mean score on the validation rows is better than
+    this: the share of right answers, unless `code` defines another score. The SDK uploads the table
+    and the code while the steps are made; nothing runs yet. `.pipeline` is the SDK's own object,
+    whose definition() is what is sent. Raises LessonError for a table that is not there.
     """
     from sagemaker.core.workflow.parameters import ParameterFloat, ParameterInteger
     from sagemaker.core.workflow.pipeline_context import PipelineSession
 
     sending.check_pipeline(args, table)
+    folder = folder_of(code) if code else FOLDER
     channels(args)  # refuses a flag that the SDK cannot hand on
     own = current_session()
     session = PipelineSession(boto_session=own.boto, default_bucket=own.bucket)
@@ -69,10 +73,12 @@ def pipeline(
         args = {**args, "epochs": parameters[-1]}
     with refusals(f"building the pipeline {name}"), _quiet():
         prepared = pipeline_steps.prepare(session, Path(table), machine)
-        trained = pipeline_steps.train(session, prepared, args, machine=machine)
-        judged, accuracy = pipeline_steps.evaluate(session, prepared, trained, machine=machine)
+        trained = pipeline_steps.train(session, prepared, args, machine=machine, code=folder)
+        judged, score = pipeline_steps.evaluate(
+            session, prepared, trained, machine=machine, code=folder
+        )
         kept = pipeline_steps.register(session, judged, name)
-        better = pipeline_steps.register_if(accuracy, least, kept)
+        better = pipeline_steps.register_if(score, least, kept)
         return Definition(
             _pipeline(session, name, parameters, made=[prepared, trained, judged, better]),
             machine,

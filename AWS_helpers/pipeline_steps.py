@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images
 from AWS_helpers.costs import MACHINE
-from AWS_helpers.jobs import CHANNELS, DAY, FOLDER, METRICS, SCRIPT, tags
+from AWS_helpers.jobs import CHANNELS, DAY, metric_definitions, tags
 from AWS_helpers.serving import JSON, PROGRAM, default_region
 from AWS_helpers.session import current_session
 from AWS_helpers.storage import send
 from lesson import ROOT
+from lesson.jobs.code import SCRIPT, score_name
 
 if TYPE_CHECKING:
     from sagemaker.core.processing import ScriptProcessor
@@ -46,7 +47,12 @@ def prepare(session: PipelineSession, table: Path, machine: str) -> ProcessingSt
 
 
 def train(
-    session: PipelineSession, prepared: ProcessingStep, args: Mapping[str, Any], *, machine: str
+    session: PipelineSession,
+    prepared: ProcessingStep,
+    args: Mapping[str, Any],
+    *,
+    machine: str,
+    code: Path,
 ) -> TrainingStep:
     """Return the step that runs train_nn.py, as train() does, on the prepared data."""
     from sagemaker.core.training import configs
@@ -57,7 +63,7 @@ def train(
     files = {name: f"{CHANNELS}/{name}/{name}_data.npz" for name in ("train", "val")}
     trainer = ModelTrainer(
         training_image=images.image_for(machine, own.region),
-        source_code=configs.SourceCode(source_dir=str(FOLDER), entry_script=SCRIPT),
+        source_code=configs.SourceCode(source_dir=str(code), entry_script=SCRIPT),
         hyperparameters={**args, **files},
         compute=configs.Compute(instance_type=machine, instance_count=1),
         stopping_condition=configs.StoppingCondition(max_runtime_in_seconds=DAY),
@@ -66,9 +72,7 @@ def train(
         tags=tags(own),
         role=own.role,
         sagemaker_session=session,
-    ).with_metric_definitions(
-        [configs.MetricDefinition(name=name, regex=regex) for name, regex in METRICS.items()]
-    )
+    ).with_metric_definitions(metric_definitions(code))
     data = [
         configs.InputData(channel_name=name, data_source=_uri(prepared, name)) for name in files
     ]
@@ -78,9 +82,14 @@ def train(
 
 
 def evaluate(
-    session: PipelineSession, prepared: ProcessingStep, trained: TrainingStep, *, machine: str
+    session: PipelineSession,
+    prepared: ProcessingStep,
+    trained: TrainingStep,
+    *,
+    machine: str,
+    code: Path,
 ) -> tuple[ProcessingStep, Any]:
-    """Return the step that judges the model, and the accuracy that it will report."""
+    """Return the step that judges the model, and the score that it will report."""
     from sagemaker.core.workflow.functions import JsonGet
     from sagemaker.core.workflow.properties import PropertyFile
     from sagemaker.mlops.workflow.steps import ProcessingStep
@@ -93,14 +102,14 @@ def evaluate(
             inputs=[
                 _input("model", trained.properties.ModelArtifacts.S3ModelArtifacts),
                 _input("val", _uri(prepared, "val")),
-                _input("training", _upload(*sorted(FOLDER.glob("*.py")))),
+                _input("training", _upload(*sorted(code.glob("*.py")))),
             ],
             outputs=[_output("report"), _output("packed")],
         ),
         property_files=[report],
         cache_config=_cache(),
     )
-    path = "metrics.accuracy.value"
+    path = f"metrics.{score_name(code)}.value"
     return judged, JsonGet(step_name="evaluate", property_file=report, json_path=path)
 
 
@@ -133,12 +142,12 @@ def register(session: PipelineSession, judged: ProcessingStep, group: str) -> Mo
     )
 
 
-def register_if(accuracy: Any, least: Any, step: ModelStep) -> ConditionStep:
+def register_if(score: Any, least: Any, step: ModelStep) -> ConditionStep:
     """Return the step that has a model registered if it is accurate enough."""
     from sagemaker.core.workflow.conditions import ConditionGreaterThan
     from sagemaker.mlops.workflow.condition_step import ConditionStep
 
-    better = ConditionGreaterThan(left=accuracy, right=least)
+    better = ConditionGreaterThan(left=score, right=least)
     return ConditionStep(name="better", conditions=[better], if_steps=[step], else_steps=[])
 
 

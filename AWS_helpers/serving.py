@@ -8,15 +8,16 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images, spending
 from AWS_helpers.costs import estimate_endpoint
 from AWS_helpers.describe import SageMaker
 from AWS_helpers.endpoints import instances_of
-from AWS_helpers.jobs import FOLDER
 from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
+from lesson.jobs.code import folder_of
 from lesson.jobs.request import Request, copy_arguments
 from lesson.jobs.runs import Run
 from lesson.jobs.watching import pause
@@ -51,7 +52,8 @@ def deploy(
     run; with `max_replicas` more are added under load. `endpoint` is one of an earlier deploy(): of
     its requests the model then gets `traffic` percent. With dry_run=True this returns the request
     alone, unsent. Raises LessonError for a run without results, and for a model that does not
-    start. Nobody has run it on the real service yet.
+    start. It answers with the code that the run has trained: the network of a copy, too. Nobody has
+    run it on the real service yet.
     """
     session = current_session()
     cloud = SageMaker(session)
@@ -71,7 +73,9 @@ def deploy(
         made = (
             _of_package(session, package, name)
             if package
-            else _registration(session, uri, name, machine=machine, image=image)
+            else _registration(
+                session, uri, name, machine=machine, image=image, code=folder_of(run)
+            )
         )
         request = Request(
             {
@@ -107,7 +111,7 @@ def send(session: Session, request: Request) -> None:
 
 
 def _build(session: Session, request: Request) -> Model:
-    """Pack the model with our program, and register it."""
+    """Pack the model with its code, and register it."""
     with default_region(session.region):
         from sagemaker.serve import ModelBuilder
 
@@ -128,7 +132,9 @@ def register(run: Run, machine: str = "ml.m5.large", *, container_uri: str | Non
     uri = SageMaker(session).spec(serving.require_trained(run).job).output
     image = container_uri or images.serving_image_for(machine, session.region)
     with refusals(f"registering {uri}"):
-        calls = _registration(session, uri, new_name("serve"), machine=machine, image=image)
+        calls = _registration(
+            session, uri, new_name("serve"), machine=machine, image=image, code=folder_of(run)
+        )
         return _build(session, Request(calls))
 
 
@@ -167,16 +173,16 @@ def _variants(session: Session, endpoint: str, share: int) -> list[dict[str, Any
 
 
 def _registration(
-    session: Session, uri: str, name: str, *, machine: str, image: str
+    session: Session, uri: str, name: str, *, machine: str, image: str, code: Path
 ) -> dict[str, dict[str, Any]]:
-    """Return the calls that pack the model with our program, and register it."""
+    """Return the calls that pack the model with its code, and register it."""
     from sagemaker.core.training.configs import SourceCode
 
     return {
         "ModelBuilder": {
             "image_uri": image,
             "s3_model_data_url": uri,
-            "source_code": SourceCode(source_dir=os.path.relpath(FOLDER), entry_script=PROGRAM),
+            "source_code": SourceCode(source_dir=os.path.relpath(code), entry_script=PROGRAM),
             "instance_type": machine,
             "role_arn": session.role,
             "sagemaker_session": session.sagemaker,
@@ -243,7 +249,7 @@ def _endpoint(session: Session, name: str) -> Endpoint:
 
 
 def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return a prediction for each instance: its probability of class 1, and the class.
+    """Return a prediction for each instance: its class with the probability, or the value.
 
     An instance is a raw passenger, {"Sex": "female", ...}, or a prepared row of numbers. `endpoint`
     is what deploy() returned, or its name. Raises LessonError with the index and the reason of each

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from AWS_helpers import images, spending
@@ -16,7 +17,9 @@ from AWS_helpers.jobs import channels, trainer
 from AWS_helpers.session import Session, current_session, refusals
 from lesson import LessonError
 from lesson.jobs import sending, tuning, waiting
+from lesson.jobs.code import FOLDER, folder_of, score_name
 from lesson.jobs.request import Request, Result, copy_arguments
+from lesson.jobs.runs import Run
 from lesson.jobs.studies import Between, OneOf, Space, Study
 from lesson.services.sessions import learner
 
@@ -28,12 +31,7 @@ if TYPE_CHECKING:
 
 ALGORITHMS = ("bayesian", "random", "grid", "hyperband")
 SCALES = {"linear": "Linear", "log": "Logarithmic", "reverse log": "ReverseLogarithmic"}
-# What SageMaker reads out of a trial's log: of its epochs, and at last of the model that it wrote.
 NUMBER = "([0-9.eE+-]+)"
-METRICS = {
-    "validation:accuracy": rf"accuracy[ =]+{NUMBER}",
-    "validation:loss": rf"validation[: ]loss[ =]+{NUMBER}",
-}
 
 
 def tune(
@@ -53,6 +51,7 @@ def tune(
     goal: str | None = None,
     early_stopping: bool = False,
     container_uri: str | None = None,
+    code: str | Path | Run | None = None,
 ) -> Study | Request:
     """Let SageMaker search `space` for the best flags of train_nn.py, and wait for the end.
 
@@ -63,7 +62,8 @@ def tune(
     The least of a loss is looked for, the most of anything else, unless `goal` says minimize or
     maximize. `algorithm` is bayesian, random, grid (of one_of() only, all of it) or hyperband. With
     `early_stopping` a trial may be ended that does worse than earlier ones. `container_uri`
-    is an image of your own, in which SageMaker's training toolkit has to be.
+    is an image of your own, in which SageMaker's training toolkit has to be. `code` is the folder
+    of your copy of the script, or a run whose code is to be used again.
 
     With wait=False this returns at once, and wait(study) later; with dry_run=True it returns the
     request alone, unsent: print it to read it. Raises LessonError for what cannot
@@ -87,6 +87,7 @@ def tune(
         session, args, space, objective=objective, goal=goal, algorithm=algorithm,
         early_stopping=early_stopping, trials=trials, parallel=parallel,
         machine=machine, replicas=replicas, spot=spot, image=image,
+        code=folder_of(code) if code else FOLDER,
     )  # fmt: skip
     if dry_run:
         return request
@@ -115,6 +116,7 @@ def tuning_request(
     replicas: int,
     spot: bool,
     image: str,
+    code: Path,
 ) -> Request:
     """Return the calls that send a tuning job: a trainer for each trial, and the search."""
     from sagemaker.core.training import configs
@@ -135,6 +137,7 @@ def tuning_request(
                     image=image,
                     spot=spot,
                     seconds=tuning.LIMIT * 3600,
+                    code=code,
                 ),
                 "output_data_config": configs.OutputDataConfig(s3_output_path=folder),
                 "checkpoint_config": configs.CheckpointConfig(s3_uri=f"{folder}/checkpoints")
@@ -145,7 +148,7 @@ def tuning_request(
                 "model_trainer": Result("ModelTrainer"),
                 "objective_metric_name": objective,
                 "objective_type": goal.capitalize(),
-                "metric_definitions": _definitions(objective),
+                "metric_definitions": _definitions(objective, score_name(code)),
                 "hyperparameter_ranges": {flag: _range(what) for flag, what in space.items()},
                 "strategy": algorithm.capitalize(),
                 "strategy_config": _hyperband() if algorithm == "hyperband" else None,
@@ -213,9 +216,16 @@ def _hyperband() -> HyperParameterTuningJobStrategyConfig:
     return HyperParameterTuningJobStrategyConfig(hyperband_strategy_config=config)
 
 
-def _definitions(objective: str) -> list[dict[str, str]]:
-    """Return what to read out of the log; of any other metric, lines like `NAME = 0.5`."""
-    regexes = {objective: rf"{re.escape(objective)} = {NUMBER}"} | METRICS
+def _definitions(objective: str, score: str) -> list[dict[str, str]]:
+    """Return what to read out of a trial's log: of its epochs, and of the model that it wrote.
+
+    Of a metric that is neither loss nor score, lines like `NAME = 0.5`.
+    """
+    regexes = {
+        objective: rf"{re.escape(objective)} = {NUMBER}",
+        f"validation:{score}": rf"{re.escape(score)}[ =]+{NUMBER}",
+        "validation:loss": rf"validation[: ]loss[ =]+{NUMBER}",
+    }
     return [{"Name": name, "Regex": regex} for name, regex in regexes.items()]
 
 

@@ -15,12 +15,12 @@ from GCP_helpers import describe, images, spending
 from GCP_helpers.costs import accelerator_type, estimate_cost
 from GCP_helpers.describe import VertexAI
 from GCP_helpers.session import current_session, refusals
-from lesson import ROOT
 from lesson.jobs import sending, waiting
+from lesson.jobs.code import FOLDER, folder_of
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from lesson.jobs.states import FAILED
-from lesson.machines.this_machine import find_script, flags
+from lesson.machines.this_machine import flags
 from lesson.money import budget, costs
 from lesson.services.sessions import new_name
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 TPU_MACHINES = ("ct5lp-hightpu", "ct6e-standard")  # v5e and v6e
 TOPOLOGIES = {"1t": "1x1", "4t": "2x2", "8t": "2x4"}  # of one machine, by its chips
-FOLDER = ROOT / "training"  # is sent whole, as a package; must hold no link
 
 
 def train(
@@ -43,24 +42,25 @@ def train(
     dry_run: bool = False,
     gpu_count: int = 1,
     container_uri: str | None = None,
-    code: str | Path | None = None,
+    code: str | Path | Run | None = None,
 ) -> Run | Request:
     """Send train_nn.py to Vertex AI, as a job of its own, and wait for its end.
 
-    `args` maps flags of train_nn.py, without the dashes, to values; data is named by gs://
-    URIs. `gpu_count` is per replica, `container_uri` another image than image_for()'s, `code` the
-    folder of your copy of the script. A machine with TPUs ("ct5lp-hightpu-1t") needs an image
-    that holds torch_xla. With `spot` the machines may be taken away, and the job is then started
-    again, up to six times: give args a `checkpoint_every`, or a stop costs all that was done. With
-    wait=False this returns at once, and wait(run) later. Returns a row of the run table, with the
-    SDK's object at .job and the request at .request; with dry_run=True the request alone, unsent:
-    print it to read it. Raises LessonError for what cannot be sent, and for a job that fails.
+    `args` maps flags of train_nn.py, without the dashes, to values; data is named by gs:// URIs.
+    `gpu_count` is per replica, `container_uri` another image than image_for()'s, `code` the folder
+    of your copy of the script, or a run whose code is to be used again. A machine with TPUs
+    ("ct5lp-hightpu-1t") needs an image that holds torch_xla. With `spot` the machines may be taken
+    away, and the job is then started again, up to six times: give args a `checkpoint_every`, or a
+    stop costs all that was done. With wait=False this returns at once, and wait(run) later. Returns
+    a row of the run table, with the SDK's object at .job and the request at .request; with
+    dry_run=True the request alone, unsent: print it to read it. Raises LessonError for what cannot
+    be sent, and for a job that fails.
     """
     from google.cloud.aiplatform.gapic import Scheduling
 
     session = current_session()
     sending.check_readable(args, "gs://", "/gcs/")
-    folder = find_script(code).parent if code else FOLDER
+    folder = folder_of(code) if code else FOLDER
     an_hour = partial(
         estimate_cost, machine, gpu, replicas, gpu_count=gpu_count, region=session.region
     )
@@ -97,7 +97,7 @@ def train(
 
     cloud = VertexAI(session)
     budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, cloud))
-    run = waiting.run_of(cloud, send(request), request)
+    run = waiting.run_of(cloud, send(request), request, folder.name)
     return waiting.follow(cloud, run) if wait else run
 
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import io
 import logging
+import shutil
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ from GCP_helpers.session import Session, current_session, refusals
 from GCP_helpers.storage import send
 from lesson import ROOT, LessonError, target
 from lesson.jobs import sending
+from lesson.jobs.code import FOLDER, folder_of
 from lesson.jobs.request import Request
+from lesson.jobs.runs import Run
 from lesson.money import budget, costs
 from lesson.money.costs import Estimate
 from lesson.services.serving import state_price
@@ -30,8 +33,8 @@ from lesson.services.sessions import new_name
 if TYPE_CHECKING:
     from google.cloud.aiplatform import PipelineJob
 
-CODE = (*sorted(ROOT.glob("training/*.py")), ROOT / "lesson/__init__.py")
-FOLDER = Path("runs/pipelines")
+LESSON = (ROOT / "lesson/__init__.py", ROOT / "lesson/preparation.py")
+KEPT = Path("runs/pipelines")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Definition:
     args: Mapping[str, Any]
     better_than: float
     machine: str  # of the endpoint
+    code: Path  # the folder with train_nn.py
 
 
 def pipeline(
@@ -51,20 +55,23 @@ def pipeline(
     better_than: float = 0.8,
     *,
     machine: str = "n1-standard-2",
-    file: str | Path = FOLDER / "titanic.yaml",
+    file: str | Path = KEPT / "titanic.yaml",
+    code: str | Path | Run | None = None,
 ) -> Definition:
     """Compile the pipeline of pipeline_components.py into a file, and return its definition.
 
-    `args` are flags of train_nn.py, as for train(), without the data. A model is deployed, to
-    `machine`, if more than this share of its answers for the validation passengers is right.
-    Raises LessonError for a table that is not there.
+    `args` are flags of train_nn.py, as for train(), without the data, and `code` is as for train().
+    A model is deployed, to `machine`, if its mean score on the validation rows is better than this:
+    the share of right answers, unless `code` defines another score. Raises LessonError for a table
+    that is not there.
     """
     from kfp import compiler  # type: ignore[import-untyped]
 
     sending.check_pipeline(args, table)
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     compiler.Compiler().compile(_titanic(), str(file))
-    return Definition(Path(file), Path(table), dict(args), better_than, machine)
+    folder = folder_of(code) if code else FOLDER
+    return Definition(Path(file), Path(table), dict(args), better_than, machine, folder)
 
 
 def _titanic() -> Any:
@@ -98,7 +105,7 @@ def run_pipeline(
     budget.require(an_hour, budget.HOUR, spent, also=besides)
     bucket = session.storage.bucket(session.bucket)
     with refusals("uploading the code of the pipeline"):
-        for path, name in _files():
+        for path, name in _files(definition):
             send(bucket.blob(f"{code}/{name}"), path)
         send(bucket.blob(table), definition.table)
     with sending.explain_interrupts(), refusals("sending the pipeline"):
@@ -128,17 +135,18 @@ def run_locally(definition: Definition) -> dict[str, Any]:
     from kfp import local
 
     titanic, printed = _titanic(), io.StringIO()
-    local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(FOLDER / "local"))
-    given = _parameters(definition, str(ROOT), str(definition.table.resolve()), place={})
+    code = _lay_out(definition)
+    local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(KEPT / "local"))
+    given = _parameters(definition, str(code), str(definition.table.resolve()), place={})
     logging.disable(logging.WARNING)  # about the condition
     with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(printed):
         try:
             task = titanic(**given)
         except RuntimeError as problem:
-            raise LessonError(f"{problem}; {FOLDER / 'local.log'} has more") from None
+            raise LessonError(f"{problem}; {KEPT / 'local.log'} has more") from None
         finally:
             logging.disable(logging.NOTSET)
-            (FOLDER / "local.log").write_text(printed.getvalue(), encoding="utf-8")
+            (KEPT / "local.log").write_text(printed.getvalue(), encoding="utf-8")
     outputs: dict[str, Any] = task.outputs
     return outputs
 
@@ -202,14 +210,24 @@ def _places(definition: Definition) -> tuple[str, str]:
 
     They change with the contents: a task that is given the same names is given the same files.
     """
-    code = _digest(*(path for path, _ in _files()))
+    code = _digest(*(path for path, _ in _files(definition)))
     return f"pipelines/code-{code}", f"pipelines/table-{_digest(definition.table)}.csv"
 
 
-def _files() -> list[tuple[Path, str]]:
+def _files(definition: Definition) -> list[tuple[Path, str]]:
     """Return the files of the code, each with its name in the code's folder."""
-    paths = [*CODE, ROOT / "lesson/preparation.py"]
-    return [(path, str(path.relative_to(ROOT))) for path in paths]
+    scripts = [(path, f"training/{path.name}") for path in sorted(definition.code.glob("*.py"))]
+    return [*scripts, *((path, str(path.relative_to(ROOT))) for path in LESSON)]
+
+
+def _lay_out(definition: Definition) -> Path:
+    """Copy the files of the code into a folder on this machine, as the bucket has them."""
+    folder = (KEPT / "code").resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, name in _files(definition):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / name)
+    return folder
 
 
 def _digest(*files: Path) -> str:

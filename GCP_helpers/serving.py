@@ -20,7 +20,7 @@ from lesson.services.sessions import new_name
 if TYPE_CHECKING:
     from google.cloud import aiplatform
 
-# A prediction container finds the model's folder in AIP_STORAGE_URI, with both programs beside the
+# A prediction container finds the model's folder in AIP_STORAGE_URI, with the programs beside the
 # model. So any image will do that has torch and google-cloud-storage: the one of the training, too.
 # Google's images for training have no HTTP server: the container installs one as it starts.
 START = """
@@ -28,9 +28,9 @@ import os, runpy, subprocess, sys, tempfile
 from google.cloud.storage import Client
 bucket, _, folder = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
 os.chdir(tempfile.mkdtemp())
-for name in ("serve_nn.py", "train_nn.py"):
-    program = Client().bucket(bucket).blob(folder.rstrip("/") + "/" + name)
-    program.download_to_filename(name)
+for blob in Client().list_blobs(bucket, prefix=folder.rstrip("/") + "/", delimiter="/"):
+    if blob.name.endswith(".py"):
+        blob.download_to_filename(os.path.basename(blob.name))
 try:
     import starlette, uvicorn
 except ImportError:
@@ -54,6 +54,7 @@ def deploy(
 ) -> aiplatform.Endpoint | Request:
     """Deploy the model of a run to an endpoint of Vertex AI, and return the endpoint.
 
+    It answers with the code that the run has trained: the network of a copy, too.
     It costs money until cleanup() removes it. `replicas` always run; with `max_replicas` more are
     added under load. `endpoint` is one of an earlier deploy(): of its requests the model then gets
     `traffic` percent. With dry_run=True this returns the request alone, unsent. Raises LessonError
@@ -92,7 +93,7 @@ def deploy(
 
     budget.require(an_hour, budget.DAY, partial(spending.estimate_spending, cloud))
     with refusals(f"deploying {uri}"):
-        _send_program(session, uri)
+        _send_programs(session, uri, run)
         model = aiplatform.Model.upload(**request["Model.upload"])
         if not endpoint:
             endpoint = aiplatform.Endpoint.create(**request["Endpoint.create"])
@@ -113,16 +114,16 @@ def register(run: Run, *, container_uri: str | None = None) -> aiplatform.Model:
     image = container_uri or images.image_for(None)
     images.warn(image)
     with refusals(f"registering {uri}"):
-        _send_program(session, uri)
+        _send_programs(session, uri, run)
         model: aiplatform.Model = aiplatform.Model.upload(
             **_registration(session, uri, new_name("serve"), image=image)
         )
     return model
 
 
-def _send_program(session: Session, uri: str) -> None:
-    """Put the program that answers beside the model, with the script that defines the network."""
-    for program in serving.PROGRAMS:
+def _send_programs(session: Session, uri: str, run: Run) -> None:
+    """Put the program that answers beside the model, and whatever else of the code is missing."""
+    for program in serving.missing_programs(run):
         bucket, name = split(f"{uri}/{program.name}")
         send(session.storage.bucket(bucket).blob(name), program)
 
@@ -139,7 +140,7 @@ def _registration(session: Session, uri: str, name: str, *, image: str) -> dict[
 
 
 def predict(endpoint: Any, instances: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return a prediction for each instance: its probability of class 1, and the class.
+    """Return a prediction for each instance: its class with the probability, or the value.
 
     An instance is a raw passenger, {"Sex": "female", ...}, or a prepared row of numbers. `endpoint`
     is what deploy() returned, or its name. Raises LessonError with the index and the reason of each

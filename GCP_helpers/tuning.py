@@ -6,15 +6,17 @@ import os
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from GCP_helpers import images, spending
 from GCP_helpers.costs import accelerator_type, estimate_cost
 from GCP_helpers.describe import VertexAI
-from GCP_helpers.jobs import FOLDER
 from GCP_helpers.session import Session, current_session, refusals
 from lesson.jobs import sending, tuning, waiting
+from lesson.jobs.code import FOLDER, folder_of
 from lesson.jobs.request import Request, Result
+from lesson.jobs.runs import Run
 from lesson.jobs.studies import Between, OneOf, Space, Study
 from lesson.machines.this_machine import flags
 from lesson.services.sessions import new_name
@@ -51,6 +53,7 @@ def tune(
     early_stopping: bool = False,
     gpu_count: int = 1,
     container_uri: str | None = None,
+    code: str | Path | Run | None = None,
 ) -> Study | Request:
     """Let Vertex AI search `space` for the best flags of train_nn.py, and wait for the end.
 
@@ -60,6 +63,7 @@ def tune(
     is a tag that the script reports; the least of a loss is looked for, the most of anything else,
     unless `goal` says minimize or maximize. `algorithm` is bayesian, random or grid. With
     `early_stopping` a trial ends whose best so far is worse than the median of the others.
+    `code` is the folder of your copy of the script, or a run whose code is to be used again.
 
     With wait=False this returns at once, and wait(study) later; with dry_run=True it returns the
     request alone, unsent: print it to read it. Raises LessonError for what cannot
@@ -81,6 +85,7 @@ def tune(
         session, args, space, metric=metric, goal=goal, algorithm=algorithm,
         early_stopping=early_stopping, trials=trials, parallel=parallel, machine=machine,
         replicas=replicas, gpu=gpu, gpu_count=gpu_count, spot=spot, image=image,
+        code=folder_of(code) if code else FOLDER,
     )  # fmt: skip
     if dry_run:
         return request
@@ -111,6 +116,7 @@ def tuning_request(
     gpu_count: int,
     spot: bool,
     image: str,
+    code: Path,
 ) -> Request:
     """Return the calls that send a tuning job: the job that each trial is, and the study.
 
@@ -123,7 +129,7 @@ def tuning_request(
     early = StudySpec.MedianAutomatedStoppingSpec(use_elapsed_duration=False)
     trial = {
         "display_name": name,
-        "script_path": os.path.relpath(FOLDER),
+        "script_path": os.path.relpath(code),
         "container_uri": image,
         "base_output_dir": f"{session.uri}/runs/{name}",  # below it a folder for each trial
         "machine_type": machine,

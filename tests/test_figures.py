@@ -17,7 +17,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 
-from lesson.show.run_table import COLUMNS
+from lesson.show.run_table import FIRST
 from tools.copies import files
 from tools.pages.folder import ROOT
 
@@ -328,4 +328,4 @@ def test_the_words_for_a_jobs_states_are_the_services_own() -> None:
     assert amazon - sagemaker == {"SageMaker"}
     assert {"RUNNING", "FAILED"} < google and {"Training", "Failed"} < amazon
     seconds = columns["run-table"] - {"Run table", "counts as"}
-    assert seconds == {"queued", "starting", "training"} and seconds < set(COLUMNS)
+    assert seconds == {"queued", "starting", "training"} and seconds < set(FIRST)

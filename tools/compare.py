@@ -58,7 +58,7 @@ def compare() -> list[Run]:
     curve, bars = plots.learning_curve(runs[-1]), plots.comparison(runs, PICTURE)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(f"\n{run_table(runs).as_text(width)}\n")
-    if len({run.accuracy for run in runs}) == 1:
+    if len({run.score for run in runs}) == 1:
         print(wrap(SAME))
     print(f"The times side by side: {bars.path}")
     print(f"The learning curve of the last run: {curve.path}")

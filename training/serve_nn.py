@@ -2,7 +2,8 @@
 
     python serve_nn.py --model_dir runs/model --port 8080
 
-The network is that of train_nn.py, which must be in the same folder.
+The network is that of the train_nn.py that lies beside the model, or else beside this file: serve
+only a model whose code you trust.
 
 Runs unchanged in a terminal, on Vertex AI (AIP_HTTP_PORT and other variables) and on SageMaker
 (/ping, /invocations; as the program of an archive: model_fn, input_fn, predict_fn, output_fn).
@@ -10,7 +11,8 @@ Reads   model.pt, in which the fitted preparation travels as JSON
 Takes   {"instances": [...]} or a list as JSON, or an instance a line as JSON Lines or CSV: a
         prepared row, [0.8, -0.7, ...], or a raw passenger, {"Sex": "female", ...} or, with words
         or gaps, a list of its values in the order of the features
-Answers {"predictions": [{"probability": 0.93, "class": 1}, ...]}; 400 with index and reason of each
+Answers {"predictions": [{"probability": 0.93, "class": 1}, ...]}; with the probability of each of
+        several classes; or, of a regression, {"value": 21.5}; 400 with index and reason of each
         bad instance
 What arrives while a forward pass computes is computed together in the next one.
 """
@@ -26,7 +28,7 @@ import runpy
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -51,38 +53,99 @@ class BadRequest(Exception):
 
 
 # ---- 1. The answers: change these if the network's outputs mean something else -------------------
-def answers_of(outputs: Tensor) -> Tensor:
-    """Return the probability of class 1 for each row of the network's outputs."""
-    return outputs[:, 0].sigmoid()
+Prediction = dict[str, Any]  # what a client receives for one row
 
 
-def describe(answer: float) -> dict[str, float]:
-    """Return what a client receives for one row."""
-    return {"probability": answer, "class": int(answer > 0.5)}
+def describe(
+    outputs: Tensor, labels: Sequence[float], label: Mapping[str, Any]
+) -> list[Prediction]:
+    """Return the predictions for the network's outputs (rows, outputs).
+
+    labels: LABELS of train_nn.py. label: what the preparation says of the column that is predicted:
+    the names of its classes, or the mean and the scale by which its numbers were standardised.
+    """
+    if not labels:
+        return describe_values(outputs, float(label.get("mean", 0)), float(label.get("scale", 1)))
+    if outputs.shape[1] == 1:
+        chances = outputs[:, 0].sigmoid().tolist()
+        predictions = [{"probability": each, "class": labels[each > 0.5]} for each in chances]
+    else:
+        predictions = describe_classes(outputs.softmax(dim=1).tolist(), labels)
+    for each in predictions if "classes" in label else []:
+        each["label"] = label["classes"][int(each["class"])]
+    return predictions
+
+
+def describe_values(outputs: Tensor, mean: float, scale: float) -> list[Prediction]:
+    """Return the values of a regression, in the unit of the table."""
+    values = (outputs.double() * scale + mean).tolist()
+    return [{"value": row[0]} if len(row) == 1 else {"values": row} for row in values]
+
+
+def describe_classes(rows: list[list[float]], labels: Sequence[float]) -> list[Prediction]:
+    """Return the most probable class of each row, and the probabilities of all."""
+    predictions = []
+    for chances in rows:
+        best = chances.index(max(chances))
+        predictions.append(
+            {"probability": chances[best], "class": labels[best], "probabilities": chances}
+        )
+    return predictions
 
 
 # ---- 2. The model --------------------------------------------------------------------------------
-def build_network(features: int, hidden: Sequence[int]) -> nn.Module:
-    """Return the network of the train_nn.py that lies beside this file, with new weights."""
-    script = Path(__file__).resolve().with_name("train_nn.py")
-    if not script.exists():
-        raise BadRequest(f"{script} is missing; send train_nn.py with serve_nn.py")
-    build_model = runpy.run_path(str(script))["build_model"]
-    network: nn.Module = build_model(features, hidden, seed=0)
-    return network
+def load_code(folder: Path) -> dict[str, Any]:
+    """Return what the train_nn.py beside a model defines, or else the one beside this file."""
+    here = Path(__file__).resolve().parent
+    scripts = [place / "train_nn.py" for place in (folder, here)]
+    script = next((each for each in scripts if each.is_file()), None)
+    if script is None:
+        raise BadRequest(f"{scripts[-1]} is missing; send train_nn.py with serve_nn.py")
+    if str(script.parent) not in sys.path:
+        sys.path.insert(0, str(script.parent))  # for the modules that it imports
+    return runpy.run_path(str(script))
+
+
+def load_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Load trained weights into the network; refuse those of another network in one sentence."""
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as problem:
+        sys.stderr.write(f"serve_nn.py: {problem}\n")
+        where = first_difference(network, weights)
+        raise BadRequest(f"model.pt does not fit the network of train_nn.py: {where}") from None
+
+
+def first_difference(network: nn.Module, weights: Mapping[str, Tensor]) -> str:
+    """Name the first weights that a network and a model do not have in common, with their sizes."""
+    own = network.state_dict()
+    for name in [*weights, *own]:
+        saved, here = size_of(weights.get(name)), size_of(own.get(name))
+        if saved != here:
+            return f"{name} is {saved} in the model, and {here} in the network"
+    return "the log says where"
+
+
+def size_of(weights: Tensor | None) -> str:
+    """Return the size of weights in words, such as 64 × 7."""
+    if weights is None:
+        return "missing"
+    return " × ".join(map(str, weights.shape)) or "a number"
 
 
 class Predictor:
     """A trained network and the preparation of its inputs."""
 
-    def __init__(self, saved: dict[str, Any]) -> None:
-        """Take what model.pt holds."""
-        self.network = build_network(saved["features"], saved["hidden"]).eval()
-        self.network.load_state_dict(saved["model"])
+    def __init__(self, saved: dict[str, Any], code: Mapping[str, Any]) -> None:
+        """Take what model.pt holds, and what train_nn.py defines."""
+        network: nn.Module = code["build_model"](saved["features"], saved["hidden"], seed=0)
+        load_weights(network, saved["model"])
+        self.network, self.code, self.labels = network.eval(), code, code["LABELS"]
         self.width = int(saved["features"])
-        weights = sum(weight.numel() for weight in self.network.parameters())
+        weights = sum(weight.numel() for weight in network.parameters())
         self.quick = 1_000_000 // weights  # so many rows take less time than a thread to begin
-        self.features = json.loads(saved.get("preparation") or "{}").get("features", [])
+        preparation = json.loads(saved.get("preparation") or "{}")
+        self.features, self.label = preparation.get("features", []), preparation.get("label", {})
         self.names = [feature["name"] for feature in self.features]
 
     def rows(self, instances: Any) -> np.ndarray:
@@ -123,10 +186,20 @@ class Predictor:
         code = float(categories.index(value)) if categories else _number(value, name)
         return _number((code - feature["mean"]) / feature["scale"], name)
 
-    def probabilities(self, rows: np.ndarray) -> np.ndarray:
-        """Return the probability of class 1 for each prepared row, float32 (rows,)."""
+    def outputs(self, rows: np.ndarray) -> Tensor:
+        """Return what the network says of prepared rows, float32 (rows, outputs)."""
         with torch.inference_mode():
-            return np.asarray(answers_of(self.network(torch.from_numpy(rows))))
+            outputs: Tensor = self.network(torch.from_numpy(rows))
+            return outputs
+
+    def mean_score(self, rows: np.ndarray, y: np.ndarray) -> float:
+        """Return the mean of the script's score() on prepared rows and their labels (rows,)."""
+        labels = torch.from_numpy(y.astype(np.float32)).reshape(-1, 1)
+        return float(self.code["score"](self.outputs(rows), labels).mean())
+
+    def predictions(self, rows: np.ndarray) -> list[Prediction]:
+        """Return the prediction for each prepared row."""
+        return describe(self.outputs(rows), self.labels, self.label)
 
 
 def _number(value: Any, name: str) -> float:
@@ -148,7 +221,10 @@ def model_fn(model_dir: str) -> Predictor:
             content = Client().bucket(bucket).blob(f"{folder}model.pt").download_as_bytes()
         else:
             content = Path(model_dir, "model.pt").read_bytes()
-        return Predictor(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))
+        saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        return Predictor(saved, load_code(Path(model_dir)))
+    except BadRequest as problem:
+        raise BadRequest(f"{model_dir}: {problem}") from None
     except Exception as problem:  # noqa: BLE001 - storage clients and damaged files raise anything
         reason = (str(problem) or type(problem).__name__).splitlines()[0]
         raise BadRequest(f"{model_dir}: no model of train_nn.py is there ({reason})") from None
@@ -178,21 +254,28 @@ def _cell(text: str) -> float | str | None:
         return text.strip() or None
 
 
-def predict_fn(instances: Any, model: Predictor) -> list[float]:
-    """Return the probability of class 1 for each instance."""
-    probabilities: list[float] = model.probabilities(model.rows(instances)).tolist()
-    return probabilities
+def predict_fn(instances: Any, model: Predictor) -> list[Prediction]:
+    """Return the prediction for each instance."""
+    return model.predictions(model.rows(instances))
 
 
-def output_fn(probabilities: list[float], accept: str = JSON) -> tuple[str, str]:
+def output_fn(predictions: list[Prediction], accept: str = JSON) -> tuple[str, str]:
     """Return the body of the answer, and its type."""
-    predictions = [describe(each) for each in probabilities]
     if CSV in accept:
-        rows = [",".join(map(str, each.values())) for each in predictions]
-        return "".join(f"{row}\n" for row in rows), CSV
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(map(cells_of, predictions))
+        return text.getvalue(), CSV
     if LINES in accept:
         return "".join(f"{json.dumps(each)}\n" for each in predictions), LINES
     return json.dumps({"predictions": predictions}), JSON
+
+
+def cells_of(prediction: Prediction) -> list[Any]:
+    """Return a prediction's values for a line of CSV, the probabilities of several classes last."""
+    cells: list[Any] = []
+    for value in prediction.values():
+        cells += value if isinstance(value, list) else [value]
+    return cells
 
 
 def error_of(problem: BadRequest) -> tuple[str, int]:
@@ -208,12 +291,12 @@ class Batcher:
     def __init__(self, model: Predictor) -> None:
         """Compute in one thread at most: torch has threads of its own."""
         self.model, self.thread = model, ThreadPoolExecutor(1)
-        self.waiting: list[tuple[np.ndarray, asyncio.Future[list[float]]]] = []
+        self.waiting: list[tuple[np.ndarray, asyncio.Future[list[Prediction]]]] = []
         self.computing: asyncio.Task[None] | None = None
 
-    async def probabilities(self, rows: np.ndarray) -> list[float]:
-        """Return the probabilities of a request's rows; BadRequest if the forward pass fails."""
-        answer: asyncio.Future[list[float]] = asyncio.get_running_loop().create_future()
+    async def predictions(self, rows: np.ndarray) -> list[Prediction]:
+        """Return the predictions for a request's rows; BadRequest if the forward pass fails."""
+        answer: asyncio.Future[list[Prediction]] = asyncio.get_running_loop().create_future()
         self.waiting.append((rows, answer))
         if self.computing is None:
             self.computing = asyncio.create_task(self._compute_all())
@@ -226,10 +309,12 @@ class Batcher:
             await self._compute(batch)
         self.computing = None
 
-    async def _compute(self, batch: list[tuple[np.ndarray, asyncio.Future[list[float]]]]) -> None:
+    async def _compute(
+        self, batch: list[tuple[np.ndarray, asyncio.Future[list[Prediction]]]]
+    ) -> None:
         """Compute a batch, and answer each of its requests; one error is the answer to all."""
         whole = np.concatenate([rows for rows, _ in batch])
-        loop, compute = asyncio.get_running_loop(), self.model.probabilities
+        loop, compute = asyncio.get_running_loop(), self.model.predictions
         try:
             if len(whole) <= self.model.quick:
                 computed = compute(whole)
@@ -241,10 +326,10 @@ class Batcher:
                 if not answer.done():  # its client may be gone
                     answer.set_exception(BadRequest(why, [], 500))
             return
-        probabilities, start = computed.tolist(), 0
+        start = 0
         for rows, answer in batch:
             if not answer.done():
-                answer.set_result(probabilities[start : start + len(rows)])
+                answer.set_result(computed[start : start + len(rows)])
             start += len(rows)
 
 
@@ -266,8 +351,8 @@ def build_app(model: Predictor) -> "Starlette":
         try:
             body = await read_body(request)
             rows = model.rows(input_fn(body, request.headers.get("content-type", JSON)))
-            probabilities = await batcher.probabilities(rows)
-            text, kind = output_fn(probabilities, request.headers.get("accept", ""))
+            predictions = await batcher.predictions(rows)
+            text, kind = output_fn(predictions, request.headers.get("accept", ""))
         except BadRequest as problem:
             text, status = error_of(problem)
             return Response(text, status, media_type=JSON)

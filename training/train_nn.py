@@ -10,8 +10,9 @@ prints and writes. With --parallelism model they share the layers instead of the
 Reads   --train: an npz archive with X_train (rows, features) and y_train (rows,), labels 0 or 1,
         as numpy.savez writes it; the features should be scaled. --val: the same with X_val, y_val
 Writes  to --model_dir: model.pt, history.csv, training.log and, if the training archive says how
-        the features were made, preparation.json; metrics.json comes last, so a new one means that
-        the others are complete. serve_nn.py answers requests with model.pt
+        the features were made, preparation.json; beside them a copy of this script, which defines
+        the network: serve_nn.py answers requests with the two. metrics.json comes last, so a new
+        one means that the others are complete
 Trains  for 1,000 epochs at most, all rows in one step, until 50 epochs have brought no gain on the
         validation rows; then it keeps the best weights. --help lists the flags and their defaults
 Exits   with 0 when the model is written; with 2 and one sentence for what you can fix; with 1 if
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 # ---- 1. The network, its loss and its optimizer: change these for your own work ------------------
 # In these functions, y is float32 and has the shape (rows, 1); so have the network's outputs.
 LABELS = (0, 1)  # what y may hold; () for any number
+SCORE = "accuracy"  # what the mean of score() is called in the log, the files and the tables
 
 
 def build_model(features: int, hidden: Sequence[int], seed: int) -> nn.Module:
@@ -77,9 +79,9 @@ def loss_of_each_row(outputs: Tensor, y: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(outputs, y, reduction="none")
 
 
-def is_right(outputs: Tensor, y: Tensor) -> Tensor:
-    """Return for each row whether the model is right; the accuracy is the fraction that is."""
-    return (outputs > 0) == (y > 0.5)
+def score(outputs: Tensor, y: Tensor) -> Tensor:
+    """Return 1 for each row in which the model is right, else 0; their mean is the accuracy."""
+    return ((outputs > 0) == (y > 0.5)).float()
 
 
 def build_optimizer(weights: Sequence[nn.Parameter], learning_rate: float) -> torch.optim.Optimizer:
@@ -122,17 +124,17 @@ def train_one_epoch(
 
 @torch.no_grad()
 def evaluate(model: nn.Module, table: Table) -> tuple[float, float]:
-    """Return the mean loss on a table's rows, and the fraction that the model gets right."""
+    """Return the mean loss on a table's rows, and their mean score."""
     model.eval()
     sums = torch.zeros(2, device=table.X.device)
     for X, y in table.pieces():
         outputs = model(X)
         loss_sum = loss_of_each_row(outputs, y).sum()
-        right_rows = is_right(outputs, y).sum()
-        sums += torch.stack([loss_sum, right_rows])
+        score_sum = score(outputs, y).sum()
+        sums += torch.stack([loss_sum, score_sum])
     add_up(sums, table.replicas)
-    total_loss, total_right = sums.tolist()
-    return total_loss / table.rows, total_right / table.rows
+    total_loss, total_score = sums.tolist()
+    return total_loss / table.rows, total_score / table.rows
 
 
 def fit(run: Run, reports: Reports) -> None:
@@ -151,9 +153,9 @@ def fit(run: Run, reports: Reports) -> None:
         loss = train_one_epoch(
             run.model, run.optimizer, run.train, batch_size=run.batch_size, shuffle=run.shuffle
         )
-        val_loss, accuracy = evaluate(run.model, run.val)
+        val_loss, val_score = evaluate(run.model, run.val)
         require(math.isfinite(val_loss), f"no finite loss in epoch {epoch}; lower --learning_rate")
-        run.history.append(Epoch(epoch, loss, val_loss, accuracy, time.perf_counter() - begun))
+        run.history.append(Epoch(epoch, loss, val_loss, val_score, time.perf_counter() - begun))
         if val_loss < run.best_loss - flags.min_delta:
             run.best_loss, run.best_epoch = val_loss, epoch
             run.best_weights = copy_of(run.model.state_dict())
@@ -199,9 +201,9 @@ def train_model(flags: argparse.Namespace, replica: Replica) -> None:
         resume(run)
     reports = Reports(run)
     fit(run, reports)
-    loss, accuracy = evaluate(run.model, run.val)  # once more, with the weights that are kept
-    write_results(run, loss, accuracy, seconds=seconds)
-    reports.end(run, loss, accuracy)
+    loss, mean_score = evaluate(run.model, run.val)  # once more, with the weights that are kept
+    write_results(run, loss, mean_score, seconds=seconds)
+    reports.end(run, loss, mean_score)
     if flags.checkpoint_every:
         delete_checkpoint(run)
 
@@ -233,7 +235,7 @@ class Epoch(NamedTuple):
     epoch: int
     loss: float
     val_loss: float
-    val_accuracy: float
+    val_score: float
     seconds: float
 
 
@@ -439,9 +441,14 @@ def read_archive(content: bytes, part: str) -> tuple[np.ndarray, np.ndarray, str
     archive = np.load(io.BytesIO(content), allow_pickle=False)  # a pickle could run code
     for name in (f"X_{part}", f"y_{part}"):
         require(name in archive, f"there is no array {name}; name the arrays in numpy.savez")
+    y = archive[f"y_{part}"]
+    require(
+        y.dtype.kind not in "US",
+        f"y_{part} holds words; number them from 0, and set LABELS in a copy of the script",
+    )
     with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite
         X = archive[f"X_{part}"].astype(np.float32, casting="same_kind")
-        y = archive[f"y_{part}"].astype(np.float32, casting="same_kind")
+        y = y.astype(np.float32, casting="same_kind")
     preparation = archive["preparation"] if "preparation" in archive else np.array("")
     require(preparation.dtype.kind == "U", "preparation is not text; write it as JSON")
     require(
@@ -460,7 +467,11 @@ def require_numbers(X: np.ndarray, y: np.ndarray, part: str) -> None:
     """Refuse labels that the loss does not know, and missing or infinite values."""
     if LABELS:
         known = ", ".join(str(label) for label in LABELS)
-        require(bool(np.isin(y, LABELS).all()), f"y_{part} has labels other than {known}")
+        require(
+            bool(np.isin(y, LABELS).all()),
+            f"y_{part} has labels other than {known}; in a copy of the script, set LABELS to your "
+            "labels from 0 and give the network an output for each, or set it to () for any number",
+        )
     require(bool(np.isfinite(y).all()), f"y_{part} has missing or infinite values; drop the rows")
     bad = np.argwhere(~np.isfinite(X))
     if len(bad) > 0:
@@ -1010,7 +1021,7 @@ class Reports:
         for line in run.history:
             self.draw(run, line)
             if is_tenth(line.epoch, run.flags.epochs):
-                self.tell_tuner(run, line.epoch, loss=line.val_loss, accuracy=line.val_accuracy)
+                self.tell_tuner(run, line.epoch, line.val_loss, line.val_score)
 
     def after_epoch(self, run: Run) -> None:
         """Report the last epoch: the first one, ten in each run, and one every two seconds."""
@@ -1023,11 +1034,11 @@ class Reports:
             return
         run.say(
             f"epoch {line.epoch:5d}  loss {line.loss:.4f}  validation loss {line.val_loss:.4f}  "
-            f"accuracy {line.val_accuracy:.4f}  {line.seconds:.1f} s"
+            f"{SCORE} {line.val_score:.4f}  {line.seconds:.1f} s"
         )
         # The tuner keeps the latest hundred lines only; end() reports the model that is written.
         if is_tenth(line.epoch, run.flags.epochs) and not is_last and line.epoch < run.flags.epochs:
-            self.tell_tuner(run, line.epoch, loss=line.val_loss, accuracy=line.val_accuracy)
+            self.tell_tuner(run, line.epoch, line.val_loss, line.val_score)
         if line.seconds > 2:  # long enough that somebody watches
             self.write_history(run)
         self.last = time.perf_counter()
@@ -1038,15 +1049,15 @@ class Reports:
             with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.add_scalar("loss", line.loss, line.epoch)
                 self.board.add_scalar("val_loss", line.val_loss, line.epoch)
-                self.board.add_scalar("val_accuracy", line.val_accuracy, line.epoch)
+                self.board.add_scalar(f"val_{SCORE}", line.val_score, line.epoch)
 
-    def tell_tuner(self, run: Run, epoch: int, *, loss: float, accuracy: float) -> None:
+    def tell_tuner(self, run: Run, epoch: int, loss: float, mean_score: float) -> None:
         """Report to the tuner, if this is one of its trials."""
         if self.tuner:
             with run.warn_if_it_fails("a metric was not reported to the tuner"):
                 report = self.tuner.report_hyperparameter_tuning_metric
                 report("validation_loss", loss, epoch)
-                report("validation_accuracy", accuracy, epoch)
+                report(f"validation_{SCORE}", mean_score, epoch)
 
     def write_history(self, run: Run) -> None:
         """Write the history so far, for those who watch the run."""
@@ -1055,13 +1066,13 @@ class Reports:
             delete(within(folder, "metrics.json"))  # that of an earlier run
             write_files(folder, {"history.csv": as_csv(run.history)})
 
-    def end(self, run: Run, loss: float, accuracy: float) -> None:
+    def end(self, run: Run, loss: float, mean_score: float) -> None:
         """Report the model that is written."""
-        self.tell_tuner(run, len(run.history), loss=loss, accuracy=accuracy)
+        self.tell_tuner(run, len(run.history), loss, mean_score)
         if self.board:
             flags = {name: vars(run.flags)[name] for name in HYPERPARAMETERS}
             flags["hidden"] = ",".join(str(width) for width in run.flags.hidden)
-            result = {"model/loss": loss, "model/accuracy": accuracy}
+            result = {"model/loss": loss, f"model/{SCORE}": mean_score}
             with run.warn_if_it_fails(f"--tensorboard_dir {run.flags.tensorboard_dir}"):
                 self.board.flush()
                 self.board.add_hparams(flags, result, run_name=".")  # in a file beside the curves
@@ -1133,9 +1144,11 @@ def open_board(run: Run) -> SummaryWriter | None:
 
 
 # ---- 10. Results ---------------------------------------------------------------------------------
-def write_results(run: Run, loss: float, accuracy: float, *, seconds: Mapping[str, float]) -> None:
+def write_results(
+    run: Run, loss: float, mean_score: float, *, seconds: Mapping[str, float]
+) -> None:
     """Write the results, metrics.json last, and leave no preparation of an earlier model."""
-    files = collect_results(run, loss, accuracy, seconds=seconds)
+    files = collect_results(run, loss, mean_score, seconds=seconds)
     if run.replica.rank > 0:
         return
     folder = run.flags.model_dir
@@ -1143,12 +1156,12 @@ def write_results(run: Run, loss: float, accuracy: float, *, seconds: Mapping[st
         write_files(folder, {name: content for name, content in files.items() if content})
         if not files["preparation.json"]:
             delete(within(folder, "preparation.json"))
-    for line in last_lines(folder, loss, accuracy):
+    for line in last_lines(folder, loss, mean_score):
         run.say(line)
 
 
 def collect_results(
-    run: Run, loss: float, accuracy: float, *, seconds: Mapping[str, float]
+    run: Run, loss: float, mean_score: float, *, seconds: Mapping[str, float]
 ) -> dict[str, bytes]:
     """Return the files to write, by name; all replicas take part."""
     replicas = describe_replicas(run)
@@ -1163,8 +1176,9 @@ def collect_results(
     model = io.BytesIO()
     torch.save(saved, model)
     metrics = {
-        "accuracy": accuracy,
+        SCORE: mean_score,
         "loss": loss,
+        "score": SCORE,
         "device": str(run.device),
         "threads": torch.get_num_threads(),
         "seconds": {**seconds, "training": run.history[-1].seconds},
@@ -1174,8 +1188,9 @@ def collect_results(
         "configuration": vars(run.flags),
         "versions": {"python": sys.version.split()[0], "torch": torch.__version__},
     }
-    log = [*run.log, *last_lines(run.flags.model_dir, loss, accuracy)]
+    log = [*run.log, *last_lines(run.flags.model_dir, loss, mean_score)]
     return {
+        **own_code(run.flags.model_dir),
         "model.pt": model.getvalue(),
         "preparation.json": run.train.preparation.encode(),
         "history.csv": as_csv(run.history),
@@ -1187,15 +1202,34 @@ def collect_results(
 def as_csv(history: Sequence[Epoch]) -> bytes:
     """Return the lines of history.csv."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([Epoch._fields, *history])
+    names = [name.replace("score", SCORE) for name in Epoch._fields]
+    csv.writer(text, lineterminator="\n").writerows([names, *history])
     return text.getvalue().encode()
 
 
-def last_lines(model_dir: str, loss: float, accuracy: float) -> list[str]:
+def own_code(model_dir: str) -> dict[str, bytes]:
+    """Return what defines the network: this script, and what it has imported from its folder.
+
+    With the program that answers requests, if it is there, for it may be a changed copy as well.
+    """
+    script = Path(__file__).resolve()
+    if Path(local_path(model_dir)).resolve() == script.parent:  # they are there already
+        return {}
+    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    beside = {Path(file).resolve() for file in loaded if file}
+    beside.add(script.with_name("serve_nn.py"))
+    code = {"train_nn.py": script.read_bytes()}
+    for file in sorted(beside - {script}):
+        if file.parent == script.parent and file.suffix == ".py" and file.is_file():
+            code[file.name] = file.read_bytes()
+    return code
+
+
+def last_lines(model_dir: str, loss: float, mean_score: float) -> list[str]:
     """Return the last lines printed, in which SageMaker looks for its metrics."""
     return [
         f"wrote model.pt, metrics.json, history.csv and training.log to {model_dir}",
-        f"validation:accuracy = {accuracy:.4f}",
+        f"validation:{SCORE} = {mean_score:.4f}",
         f"validation:loss = {loss:.4f}",
     ]
 
@@ -1502,7 +1536,7 @@ def require_one_value_for_each_row(run: Run) -> None:
     run.model.eval()
     with torch.no_grad():
         outputs = run.model(X)
-        for function in (loss_of_each_row, is_right):
+        for function in (loss_of_each_row, score):
             values = function(outputs, y).numel()
             require(
                 values == len(X),

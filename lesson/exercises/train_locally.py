@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lesson import ROOT, LessonError
 from lesson.exercises import Exercise
+from lesson.jobs.code import SCRIPT, folder_of
 from lesson.jobs.runs import Run
-from lesson.machines.this_machine import find_script
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ functions = Exercise(
 def _layers_of(path: str) -> list[Any]:
     """Return the layers of the network that a copy of the script makes, in order."""
     try:
-        path = str(find_script(path))
+        path = str(folder_of(path) / SCRIPT)
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         raise LessonError(f"your copy cannot be read: {problem}") from None
@@ -150,7 +150,7 @@ def _judge_own_copy(answer: str) -> str:
     layers = _layers_of(answer)
     kinds = [type(layer).__name__ for layer in layers]
     if "Dropout" not in kinds:
-        file = find_script(answer)
+        file = folder_of(answer) / SCRIPT
         return f"the network of {file} has no Dropout yet; have you saved the file?"
     hidden = ["Linear", "ReLU", "Dropout"]
     if kinds != [*hidden, *hidden, "Linear"]:

@@ -15,17 +15,18 @@ class Epoch(NamedTuple):
 
     number: int
     loss: float
-    accuracy: float
+    score: float
+    score_name: str = "accuracy"
 
 
-_EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +accuracy (\S+)")
+_EPOCH = re.compile(r"epoch +(\d+) .*validation loss (\S+) +(\w+) (\S+)")
 
 
 def epoch_of(line: str) -> Epoch | None:
     """Return the epoch that a line of train_nn.py's log tells of; None if it is another line."""
     if match := _EPOCH.match(line):
-        number, loss, accuracy = match.groups()
-        return Epoch(int(number), float(loss), float(accuracy))
+        number, loss, name, score = match.groups()
+        return Epoch(int(number), float(loss), float(score), name)
     return None
 
 
@@ -42,8 +43,11 @@ def _epoch_in(row: Mapping[str, Any]) -> Epoch | None:
     try:
         if None in row.values():
             return None
-        return Epoch(int(row["epoch"]), float(row["val_loss"]), float(row["val_accuracy"]))
-    except (KeyError, ValueError):
+        name = next(name for name in row if name.startswith("val_") and name != "val_loss")
+        return Epoch(
+            int(row["epoch"]), float(row["val_loss"]), float(row[name]), name.removeprefix("val_")
+        )
+    except (KeyError, ValueError, StopIteration):
         return None
 
 

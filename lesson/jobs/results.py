@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson import target
+from lesson.jobs.code import digest
 from lesson.jobs.runs import Run, read_metrics
 from lesson.jobs.spec import JobSpec, JobStatus, Times
 from lesson.jobs.states import CANCELLED
@@ -22,18 +23,21 @@ def place(service: str) -> str:
     return f"{service} (local cloud)" if target() == "local" else service
 
 
-def row(service: str, spec: JobSpec, job: Any, *, request: Mapping[str, Any]) -> Run:
+def row(
+    service: str, spec: JobSpec, job: Any, *, request: Mapping[str, Any], code: str = ""
+) -> Run:
     """Return the row of a job that has not ended; `job` is the SDK's object."""
     return Run(
         place=place(service),
         machine=str(spec),
         seconds=None,
-        accuracy=None,
+        score=None,
         loss=None,
         artefacts=spec.output,
         replicas=spec.replicas,
         job=job,
         request=request,
+        code=code,
     )
 
 
@@ -67,8 +71,14 @@ def with_results(run: Run, name: str, when: Times, *, copy: Path) -> Run:
         run,
         starting=max(0.0, when.machine_seconds() - training),
         training=training,
-        accuracy=metrics["accuracy"],
-        loss=metrics["loss"],
         interruptions=max(run.interruptions, len(metrics.get("epochs", {}).get("resumed", ()))),
         copy=copy,
+        **scored(metrics),
+        code=f"{run.code} {digest(copy)}".strip(),
     )
+
+
+def scored(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what metrics.json says of the model, as fields of a Run."""
+    name = metrics.get("score", "accuracy")
+    return {"score": metrics[name], "score_name": name, "loss": metrics["loss"]}

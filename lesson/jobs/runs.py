@@ -26,7 +26,7 @@ class Run:
     place: str
     machine: str
     seconds: float | None
-    accuracy: float | None
+    score: float | None
     loss: float | None
     artefacts: str
     replicas: int = 1
@@ -34,6 +34,8 @@ class Run:
     starting: float | None = None
     training: float | None = None
     cost: float | None = None
+    score_name: str = "accuracy"  # SCORE of the script
+    code: str = ""  # folder and digest of the script, as far as they are known
     interruptions: int = 0  # by stops of spot machines, as far as they were seen
     copy: Path | None = field(default=None, repr=False)
     job: Any = field(default=None, repr=False, compare=False)  # the SDK's own object
@@ -52,9 +54,28 @@ class Run:
         return self.copy or Path(self.artefacts)
 
     @property
+    def accuracy(self) -> float | None:
+        """Return the score of a run that is scored by its accuracy; raises LessonError for others.
+
+        `score` has the number of any run.
+        """
+        if self.score_name != "accuracy":
+            raise LessonError(f"this run is scored by its {self.score_name}: take run.score")
+        return self.score
+
+    @property
     def metrics(self) -> dict[str, Any]:
         """Return the whole of metrics.json."""
         return read_metrics(self.folder)
+
+
+def is_better_small(metric: str) -> bool:
+    """Tell by its name whether less of a metric is better: of a loss or an error.
+
+    >>> is_better_small("mean_absolute_error"), is_better_small("accuracy")
+    (True, False)
+    """
+    return "loss" in metric or "error" in metric
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:

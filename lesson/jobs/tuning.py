@@ -9,6 +9,7 @@ from typing import Any
 
 from lesson import LessonError
 from lesson.jobs import watching
+from lesson.jobs.runs import is_better_small
 from lesson.jobs.states import CANCELLED, ENDED
 from lesson.jobs.studies import Between, NoResult, OneOf, Space, Study, Trial
 from lesson.money import budget, costs
@@ -45,14 +46,14 @@ def check_algorithm(algorithm: str, known: Sequence[str], space: Space, *, servi
 
 
 def goal_of(metric: str, goal: str | None) -> str:
-    """Return the goal, unless it is given: minimize a loss, maximize anything else.
+    """Return the goal, unless it is given: minimize a loss or an error, maximize anything else.
 
     >>> goal_of("validation_loss", None), goal_of("validation_accuracy", None)
     ('minimize', 'maximize')
     """
     if goal not in (None, "minimize", "maximize"):
         raise LessonError(f"goal={goal!r}; name minimize or maximize, or leave it out")
-    return goal or ("minimize" if "loss" in metric else "maximize")
+    return goal or ("minimize" if is_better_small(metric) else "maximize")
 
 
 def state_cost(

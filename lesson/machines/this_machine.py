@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from lesson import ROOT, LessonError
+from lesson.jobs.code import digest, folder_of
 from lesson.jobs.epochs import Epoch, epoch_of, epochs_of_results
+from lesson.jobs.results import scored
 from lesson.jobs.runs import Run, read_metrics
 from lesson.jobs.spec import epochs_of
 from lesson.jobs.states import FAILED, RUNNING, STARTING, SUCCEEDED
@@ -45,26 +47,16 @@ def command(args: Mapping[str, Any], folder: Path, script: Path = SCRIPT) -> lis
     return [sys.executable, str(script), *flags(args), f"--model_dir={folder}"]
 
 
-def find_script(code: str | Path) -> Path:
-    """Return the script in a folder of training code; raise LessonError if it is not there."""
-    script = Path(code) / SCRIPT.name
-    if not script.is_file():
-        raise LessonError(
-            f"{code}: there is no {SCRIPT.name} in this folder; copy the folder training/, and "
-            "name the copy"
-        )
-    return script
-
-
 def train(
-    args: Mapping[str, Any], folder: Path | None = None, *, code: str | Path | None = None
+    args: Mapping[str, Any], folder: Path | None = None, *, code: str | Path | Run | None = None
 ) -> Run:
     """Train on this machine and show the script's lines as they come, in a notebook below a bar.
 
     `args` maps flags of train_nn.py, without the dashes, to values; `code` is the folder of your
-    copy of the script. Raises LessonError with the script's own sentence when it refuses its input.
+    copy of the script, or a run whose code is to be used again. Raises LessonError with the
+    script's own sentence when it refuses its input.
     """
-    script = find_script(code) if code else SCRIPT
+    script = folder_of(code or SCRIPT.parent) / SCRIPT.name
     folder = folder or new_folder("this-machine")
     begun, bar = time.perf_counter(), _Bar(args)
     with subprocess.Popen(
@@ -97,9 +89,9 @@ def train(
         seconds=seconds,
         starting=seconds - training,
         training=training,
-        accuracy=metrics["accuracy"],
-        loss=metrics["loss"],
         artefacts=str(folder),
+        **scored(metrics),
+        code=f"{script.parent.name} {digest(folder)}",
     )
 
 

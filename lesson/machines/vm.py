@@ -20,12 +20,13 @@ from typing import Any
 
 from lesson import ROOT, LessonError, target
 from lesson.jobs.cloud import Cloud
+from lesson.jobs.code import FOLDER, digest
+from lesson.jobs.results import scored
 from lesson.jobs.runs import Run, read_metrics
 from lesson.jobs.spec import JobSpec
 from lesson.machines.this_machine import flags
 from lesson.money.costs import Estimate, PriceUnknown
 
-FOLDER = ROOT / "training"
 BODY = Path(__file__).with_name("startup.sh")
 LOCK = ROOT / "tools/lock/requirements.txt"
 GRACE = 120  # seconds from the deadline until the machine is off, whatever hangs
@@ -237,7 +238,7 @@ def complete(run: Run, rented: RentedMachine, copy: Path) -> Run:
         seconds=seconds,
         starting=seconds - training,
         training=training,
-        accuracy=metrics["accuracy"],
-        loss=metrics["loss"],
         copy=copy,
+        **scored(metrics),
+        code=f"{FOLDER.name} {digest(copy)}",
     )

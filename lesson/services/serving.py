@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from lesson import ROOT, LessonError, target
+from lesson import LessonError, target
+from lesson.jobs.code import FOLDER
 from lesson.jobs.runs import Run
 from lesson.money.costs import Estimate, PriceUnknown, dollars
 
-TRAINING = ROOT / "training"
-PROGRAMS = (TRAINING / "serve_nn.py", TRAINING / "train_nn.py")  # answers, and defines the network
+PROGRAMS = (FOLDER / "serve_nn.py", FOLDER / "train_nn.py")  # answers, and defines the network
 
 
 def require_trained(run: Any) -> Run:
@@ -20,6 +21,11 @@ def require_trained(run: Any) -> Run:
             "deploy() takes what train() returned, of a job that has succeeded: call wait(run)"
         )
     return run
+
+
+def missing_programs(run: Run) -> list[Path]:
+    """Return the lesson's programs for what is not beside the model of a run: an older one's."""
+    return [program for program in PROGRAMS if not (run.folder / program.name).exists()]
 
 
 def require_share(endpoint: Any, traffic: int) -> None:

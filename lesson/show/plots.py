@@ -33,7 +33,7 @@ RESUMED: dict[str, Any] = {"color": "#38761d", "linestyle": "-."}
 
 
 def learning_curve(run: Run) -> Picture:
-    """Draw loss and accuracy over the epochs of a run into learning_curve.png in its folder.
+    """Draw loss and score over the epochs of a run into learning_curve.png in its folder.
 
     A dotted line marks the epoch with the lowest validation loss, dash-dotted ones those in which
     an interrupted run resumed.
@@ -44,22 +44,22 @@ def learning_curve(run: Run) -> Picture:
     history = pd.read_csv(run.folder / "history.csv").set_index("epoch")
     best, resumed = run.metrics["epochs"]["best"], run.metrics["epochs"].get("resumed", [])
     figure = Figure(figsize=(8, 3.2), layout="constrained")
-    losses, accuracies = figure.subplots(1, 2)
+    losses, scores = figure.subplots(1, 2)
     losses.plot(history["loss"], **TRAINING)
     losses.plot(history["val_loss"], **VALIDATION)
-    accuracies.plot(history["val_accuracy"], **VALIDATION)
-    for axes, title in ((losses, "loss"), (accuracies, "accuracy")):
+    scores.plot(history[f"val_{run.score_name}"], **VALIDATION)
+    for axes, title in ((losses, "loss"), (scores, run.score_name)):
         axes.axvline(best, color="#444444", linestyle=":", label="best epoch")
         for number, epoch in enumerate(resumed):  # the legend has the first of them
             axes.axvline(epoch, **RESUMED, label="_" * number + "resumed")
         axes.set(xlabel="epoch", title=title)
         axes.legend(framealpha=1)
-    picture = Picture(run.folder / "learning_curve.png", _describe(history, best, resumed))
+    picture = Picture(run.folder / "learning_curve.png", _describe(run, history, best, resumed))
     figure.savefig(picture.path, dpi=150)
     return picture
 
 
-def _describe(history: pd.DataFrame, best: int, resumed: Sequence[int]) -> str:
+def _describe(run: Run, history: pd.DataFrame, best: int, resumed: Sequence[int]) -> str:
     """Return the learning curve in words."""
     stops = f"; interrupted, the run resumed in epoch {_and(resumed)}" if resumed else ""
     first, at_best, last = history.iloc[0], history.loc[best], history.iloc[-1]
@@ -67,7 +67,7 @@ def _describe(history: pd.DataFrame, best: int, resumed: Sequence[int]) -> str:
         f"Learning curve over {len(history)} epochs: the training loss falls from "
         f"{first['loss']:.2f} to {last['loss']:.2f}; the validation loss is lowest in epoch {best} "
         f"with {at_best['val_loss']:.2f} and ends at {last['val_loss']:.2f}; the validation "
-        f"accuracy is {at_best['val_accuracy']:.2f} in that epoch{stops}."
+        f"{run.score_name} is {at_best[f'val_{run.score_name}']:.2f} in that epoch{stops}."
     )
 
 
@@ -167,8 +167,8 @@ def _describe_one(run: Run) -> str:
     known = {stage: getattr(run, stage) for stage in STAGES}
     parts = [f"{stage} {seconds:.1f}" for stage, seconds in known.items() if seconds is not None]
     cost = f", about {dollars(run.cost)}" if run.cost is not None else ""
-    accuracy = f", accuracy {run.accuracy:.2f}" if run.accuracy is not None else ""
-    return f"{name_of(run)}: {', '.join(parts) or 'not known'}{cost}{accuracy}"
+    score = f", {run.score_name} {run.score:.2f}" if run.score is not None else ""
+    return f"{name_of(run)}: {', '.join(parts) or 'not known'}{cost}{score}"
 
 
 # What a replica's memory is taken by.

@@ -31,7 +31,8 @@ class Progress:
     epoch: int | None = None
     epochs: int | None = None
     loss: float | None = None  # on the validation rows
-    accuracy: float | None = None  # on the validation rows
+    score: float | None = None  # on the validation rows
+    score_name: str = "accuracy"
     seconds: float = 0.0  # since the job was sent
     cost: float | None = None  # US dollars so far
     interruptions: int = 0  # after each of which the job was, or will be, started again
@@ -47,7 +48,8 @@ class Progress:
             self,
             epoch=last.number,
             loss=last.loss,
-            accuracy=last.accuracy,
+            score=last.score,
+            score_name=last.score_name,
             curve=tuple((each.number, each.loss) for each in epochs),
         )
 
@@ -80,8 +82,8 @@ class Progress:
             parts["interruptions"] = f"interrupted {times(self.interruptions)}{goes_on}"
         if self.loss is not None:
             parts["loss"] = f"validation loss {self.loss:.4f}"
-        if self.accuracy is not None:
-            parts["accuracy"] = f"accuracy {self.accuracy:.4f}"
+        if self.score is not None:
+            parts["score"] = f"{self.score_name} {self.score:.4f}"
         parts["seconds"] = f"{self.seconds:.0f} s"
         if self.cost is not None:
             parts["cost"] = f"about {dollars(self.cost)}"

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from lesson.jobs.runs import Run
+from lesson.jobs.runs import Run, is_better_small
 
-COLUMNS = (
-    "place",
-    "machine",
-    "replicas",
-    "queued",
-    "starting",
-    "training",
-    "seconds",
-    "cost",
-    "accuracy",
-    "loss",
-    "artefacts",
-)
-DIGITS = dict(queued=2, starting=2, training=2, seconds=2, cost=4, accuracy=4, loss=4)
+FIRST = ("place", "machine", "replicas", "queued", "starting", "training", "seconds", "cost")
+# Between them stand the scores, named as the runs' scripts name them: accuracy, for example.
+LAST = ("loss", "artefacts")
 FORMATS: dict[str, str] = {
     "replicas": "{:d}",
     "queued": "{:.2f} s",
@@ -31,15 +20,11 @@ FORMATS: dict[str, str] = {
     "training": "{:.2f} s",
     "seconds": "{:.2f} s",
     "cost": "${:.4f}",
-    "accuracy": "{:.4f}",
     "loss": "{:.4f}",
 }
-BEST: dict[str, Callable[[Iterable[float]], float]] = {
-    "seconds": min,
-    "cost": min,
-    "accuracy": max,
-    "loss": min,
-}
+SCORE = "{:.4f}"
+WORDS = ("place", "machine", "code", "artefacts")
+UNRANKED = (*WORDS, "replicas", "queued", "starting", "training")  # none of them is the best
 
 LONG = ("artefacts",)  # URIs, too long for a line
 # What a narrow terminal leaves out.
@@ -47,12 +32,31 @@ LEAST_FIRST = ("queued", "starting", "training", "loss", "machine")
 
 
 def run_table(runs: Sequence[Run]) -> RunTable:
-    """Return the runs as a table, one row each, rounded; blank where nothing is known."""
-    rows = [[getattr(run, name) for name in COLUMNS] for run in runs]
-    table = RunTable(rows, columns=list(COLUMNS))
-    for name, digits in DIGITS.items():
-        table[name] = table[name].astype(float).round(digits)
+    """Return the runs as a table, one row each, rounded; blank where nothing is known.
+
+    The score has the name that the script gives it; runs with different scores have a column for
+    each. Runs of different code have a column `code`: the folder, and a digest of its contents.
+    """
+    table = RunTable([[getattr(run, name) for name in FIRST] for run in runs], columns=list(FIRST))
+    for score in dict.fromkeys(run.score_name for run in runs):
+        table[score] = [run.score if run.score_name == score else None for run in runs]
+    for name in LAST:
+        table[name] = [getattr(run, name) for run in runs]
+    if len({run.code.split()[-1] for run in runs if run.code}) > 1:
+        table.insert(2, "code", [run.code for run in runs])
+    for name in table.columns:
+        if name not in WORDS and name != "replicas":
+            table[name] = table[name].astype(float).round(_digits(name))
     return RunTable(table.astype(object).where(table.notna(), ""))
+
+
+def _digits(name: str) -> int:
+    """Return how many digits after the point a column has, by its format."""
+    return int(_format(name).partition(".")[2][0])
+
+
+def _format(name: str) -> str:
+    return FORMATS.get(name, SCORE)
 
 
 class RunTable(pd.DataFrame):
@@ -103,10 +107,11 @@ class RunTable(pd.DataFrame):
 
     def _best(self, name: str) -> float | None:
         """Return the best value of a column; None where there is nothing to compare."""
-        if name not in BEST:
+        if name in UNRANKED:
             return None
         known = [value for value in self[name] if value != ""]
-        return BEST[name](known) if len(set(known)) > 1 else None
+        better = min if name in ("seconds", "cost") or is_better_small(name) else max
+        return better(known) if len(set(known)) > 1 else None
 
 
 def _mark(value: Any, best: float | None) -> str:
@@ -116,12 +121,12 @@ def _mark(value: Any, best: float | None) -> str:
 
 
 def _cell(tag: str, name: str, text: str) -> str:
-    style = f"text-align: {'right' if name in FORMATS else 'left'}"
+    style = f"text-align: {'left' if name in WORDS else 'right'}"
     if name in LONG:  # it wraps: a table that is wider than the page is cut
         style += "; min-width: 12em; overflow-wrap: anywhere; white-space: normal"
     return f'<{tag} style="{style}">{text}</{tag}>'
 
 
 def _text(name: str, value: Any) -> str:
-    number = name in FORMATS and isinstance(value, int | float)
-    return FORMATS[name].format(value) if number else str(value)
+    number = name not in WORDS and isinstance(value, int | float)
+    return _format(name).format(value) if number else str(value)

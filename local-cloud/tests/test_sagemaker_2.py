@@ -314,8 +314,8 @@ def expected(trained: dict[str, Any], folder: Path) -> list[float]:
     hidden = [len(bias) for name, bias in weights.items() if name.endswith("bias")][:-1]
     saved = {"features": 7, "hidden": hidden, "model": weights}
     rows = np.load(folder / "val_data.npz")["X_val"][:5]
-    with torch.no_grad():
-        return [*map(float, serve_nn.Predictor(saved).probabilities(rows))]
+    model = serve_nn.Predictor(saved, serve_nn.load_code(folder))
+    return [each["probability"] for each in model.predictions(rows)]
 
 
 @pytest.mark.parametrize("way", ["model", "estimator", "package"])

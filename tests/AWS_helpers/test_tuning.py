@@ -55,8 +55,10 @@ def test_the_numbers_are_read_from_what_train_nn_prints() -> None:
         "validation:accuracy = 0.9200",
         "validation:loss = 0.3937",
     )
+    definitions = tuning._definitions("validation:loss", "accuracy")
+    regexes = {each["Name"]: each["Regex"] for each in definitions}
     for name, number in (("validation:accuracy", "0.9200"), ("validation:loss", "0.3937")):
-        matches = [re.search(tuning.METRICS[name], line) for line in lines]
+        matches = [re.search(regexes[name], line) for line in lines]
         assert {match[1] for match in matches if match} == {number}
         assert sum(match is not None for match in matches) == 2
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from lesson.jobs.runs import Run
 from tests.lesson.exercise_rules import Answers, ExerciseRules
 
-ORIGINAL = Run("this machine", "", 1, accuracy=0.846, loss=0.3864, artefacts="runs/1")
+ORIGINAL = Run("this machine", "", 1, score=0.846, loss=0.3864, artefacts="runs/1")
 CHANGED = replace(ORIGINAL, loss=0.3801)
 SENT = replace(CHANGED, place="a service")
 # The answer is the run of the job; the cell gives the runs of the copy and of the original as well.

@@ -6,16 +6,13 @@ loop knows nothing of the script; networks, losses and schedules in it are PyTor
 
 from __future__ import annotations
 
-import ast
 import copy
-import importlib.util
 import json
 import shutil
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,73 +21,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.training.changed_copies import (
+    FILES,
+    PAGE,
+    ROOT,
+    blocks_of,
+    changed_copies,
+    imported,
+    replaced,
+)
 from tests.training.support import Replicas, cluster_specs, table
-from tools.pages.folder import read_page
-from tools.pages.scanner import Code, Heading
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "learners" / "change-the-script.md"
-FILES = {
-    "train_nn.py": ROOT / "training" / "train_nn.py",
-    "serve_nn.py": ROOT / "training" / "serve_nn.py",
-    "preparation.py": ROOT / "lesson" / "preparation.py",
-}
 EPOCHS, BATCH, RATE = 4, 16, 0.01
 FLAGS = ("--hidden", "16,8", "--batch_size", BATCH, "--learning_rate", RATE, "--patience", 0)
-
-
-# ---- the page's changes, and copies that have them -----------------------------------------------
-def blocks_of(section: str) -> list[str]:
-    """The page's Python blocks in a section."""
-    blocks, here = [], ""
-    for block, _ in read_page(PAGE).walk():
-        if isinstance(block, Heading):
-            here = block.attributes.id or here
-        if isinstance(block, Code) and block.language == "python" and here == section:
-            blocks.append(block.text)
-    return blocks
-
-
-def definitions(source: str) -> dict[str, tuple[int, int]]:
-    """The first and the last line of each function and constant, by name."""
-    lines_of = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef):
-            lines_of[node.name] = node.lineno, node.end_lineno or 0
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            lines_of[node.targets[0].id] = node.lineno, node.end_lineno or 0
-    return lines_of
-
-
-def replaced(source: str, block: str) -> str:
-    """A file with the definitions of a block in place of its own of the same names."""
-    for name, (first, last) in definitions(block).items():
-        new = block.splitlines()[first - 1 : last]
-        lines = source.splitlines()
-        first, last = definitions(source)[name]
-        source = "\n".join([*lines[: first - 1], *new, *lines[last:]]) + "\n"
-    return source
-
-
-def changed_copies(folder: Path, section: str) -> Path:
-    """Write each file with the changes of a section of the page; return the script's copy."""
-    for name, file in FILES.items():
-        source = file.read_text()
-        for block in blocks_of(section):
-            where = block.splitlines()[0]
-            if where.startswith("# in ") and name in where:
-                source = replaced(source, block)
-        (folder / name).write_text(source)
-    return folder / "train_nn.py"
-
-
-def imported(file: Path) -> ModuleType:
-    """A copy as a module."""
-    spec = importlib.util.spec_from_file_location(f"changed_{file.stem}", file)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- what each copy must do, in PyTorch's own words ----------------------------------------------
@@ -133,16 +76,28 @@ class Case:
     section: str
     network: Callable[[], nn.Module] = network
     loss: Callable[[Tensor, Tensor], Tensor] = binary_loss  # the sum over rows
-    right: Callable[[Tensor, Tensor], Tensor] = lambda outputs, y: (outputs[:, 0] > 0) == (y == 1)
+    scores: Callable[[Tensor, Tensor], Tensor] = lambda outputs, y: (outputs[:, 0] > 0) == (y == 1)
+    score_name: str = "accuracy"
     optimizer: Callable[[Any], torch.optim.Optimizer] = adam
     gamma: float = 1.0  # the learning rate of an epoch, as a part of that before
     answers: Callable[[Tensor], list[dict[str, float]]] = binary_answers
 
 
 def class_answers(outputs: Tensor) -> list[dict[str, float]]:
-    best = outputs.softmax(1).max(1)
-    both = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-    return [{"probability": chance, "class": number} for chance, number in both]
+    chances = outputs.softmax(1)
+    best = chances.max(1)
+    all_three = zip(best.values.tolist(), best.indices.tolist(), chances.tolist(), strict=True)
+    return [
+        {"probability": chance, "class": number, "probabilities": each}
+        for chance, number, each in all_three
+    ]
+
+
+MEAN, SCALE = 3.0, 5.0**0.5  # of the labels of the regression
+
+
+def value_answers(outputs: Tensor) -> list[dict[str, float]]:
+    return [{"value": each * SCALE + MEAN} for each in outputs[:, 0].tolist()]
 
 
 CASES = [
@@ -156,14 +111,15 @@ CASES = [
         "classes",
         network=lambda: network(outputs=3),
         loss=nn.CrossEntropyLoss(reduction="sum"),
-        right=lambda outputs, y: outputs.argmax(1) == y,
+        scores=lambda outputs, y: outputs.argmax(1) == y,
         answers=class_answers,
     ),
     Case(
         "regression",
         loss=lambda outputs, y: ((outputs[:, 0] - y) ** 2).sum(),
-        right=lambda outputs, y: (outputs[:, 0] - y).abs() < 0.5,
-        answers=lambda outputs: [{"value": each} for each in outputs[:, 0].tolist()],
+        scores=lambda outputs, y: 1 - (outputs[:, 0] - y) ** 2,
+        score_name="r2",
+        answers=value_answers,
     ),
     Case("columns", network=lambda: network(inputs=9)),
 ]
@@ -216,7 +172,10 @@ def archives(case: Case, folder: Path) -> tuple[Path, Path]:
         if case.section == "classes":
             arrays[f"y_{part}"] = np.digitize(X[:, 0], [-0.5, 0.5])
         if case.section == "regression":
-            arrays[f"y_{part}"] = X[:, 0] - 2 * X[:, 1] + 3
+            y = X[:, 0] - 2 * X[:, 1] + 3
+            arrays[f"y_{part}"] = (y - MEAN) / SCALE
+            label = {"name": "y", "mean": MEAN, "scale": SCALE}
+            arrays["preparation"] = np.array(json.dumps({"label": label}))
     np.savez(folder / "table.npz", **arrays)
     return folder / "table.npz", folder / "table.npz"
 
@@ -301,13 +260,19 @@ def test_a_changed_copy_trains_as_a_plain_loop(case: Case, replicas: int, tmp_pa
         outputs = model(X)
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
     assert metrics["loss"] == pytest.approx(case.loss(outputs, y).item() / len(X), abs=1e-5)
-    assert metrics["accuracy"] == pytest.approx(case.right(outputs, y).float().mean().item())
+    scores = case.scores(outputs, y).float()
+    assert metrics[case.score_name] == pytest.approx(scores.mean().item(), abs=1e-5)
+    assert metrics["score"] == case.score_name
 
     serving = imported(tmp_path / "serve_nn.py")
-    probabilities = serving.predict_fn(X.tolist(), serving.model_fn(str(tmp_path / "run")))
-    answers = json.loads(serving.output_fn(probabilities)[0])["predictions"]
+    # Of all that the copy's folder holds, the server has what the run has kept.
+    (tmp_path / "train_nn.py").unlink()
+    predictions = serving.predict_fn(X.tolist(), serving.model_fn(str(tmp_path / "run")))
+    answers = json.loads(serving.output_fn(predictions)[0])["predictions"]
     for answer, wanted in zip(answers, case.answers(outputs), strict=True):
-        assert answer == pytest.approx(wanted, abs=1e-5)
+        assert answer.keys() == wanted.keys()
+        for name, value in wanted.items():
+            assert answer[name] == pytest.approx(value, abs=1e-5)
 
 
 @pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -407,7 +372,7 @@ WRONG_SHAPES = [
         "(*layers, nn.Flatten(0))",
         "loss_of_each_row() returns 256 values",
     ),
-    ("classes", "== y[:, 0]", "== y", "is_right() returns 256 values"),
+    ("classes", "== y[:, 0]", "== y", "score() returns 256 values"),
 ]
 
 
@@ -426,7 +391,7 @@ def test_any_other_number_of_values_is_refused(
     case = next(case for case in CASES if case.section == section)
     data, _ = archives(case, tmp_path)
     with np.load(data) as arrays:
-        np.savez(data, **{name: array[:16] for name, array in arrays.items()})
+        np.savez(data, **{name: array[:16] for name, array in arrays.items() if array.ndim})
     with warnings.catch_warnings(action="ignore"):  # PyTorch's own, of shapes that differ
         assert alone(script, tmp_path / "run", "--train", data, "--val", data) == 2
     sentence = f"train_nn.py: {reason} for 16 rows; return one for each row\n"
@@ -439,7 +404,46 @@ def test_any_other_number_of_values_is_refused(
 def test_without_the_script_beside_it_the_server_says_what_is_missing(tmp_path: Path) -> None:
     alone = imported(Path(shutil.copy(FILES["serve_nn.py"], tmp_path)))
     with pytest.raises(alone.BadRequest, match="is missing; send train_nn"):
-        alone.build_network(7, [8])
+        alone.load_code(tmp_path)
+
+
+def test_a_network_that_is_not_that_of_the_model_is_refused_by_its_first_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = changed_copies(tmp_path, "schedule")
+    data, val = archives(CASES[1], tmp_path)
+    train(script, 1, tmp_path / "run", "--train", data, "--val", val, "--epochs", 1)
+    serving = imported(tmp_path / "serve_nn.py")
+    other = tmp_path / "run/train_nn.py"
+    text = other.read_text()
+    for old, new, where in (
+        ("nn.Linear(inputs, width)", "nn.Linear(inputs, 2 * width)", "0.weight is 16 × 7 in the"),
+        ("nn.ReLU()]", "nn.ReLU(), nn.BatchNorm1d(width)]", "2.weight is 8 × 16 in the"),
+    ):
+        other.write_text(text.replace(old, new))
+        with pytest.raises(serving.BadRequest, match=f"does not fit .* train_nn.py: {where} model"):
+            serving.model_fn(str(tmp_path / "run"))
+        assert "Error(s) in loading state_dict" in capsys.readouterr().err
+
+
+def test_a_module_that_the_network_needs_is_kept_with_the_run(tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "schedule")
+    (tmp_path / "own_layers.py").write_text("from torch import nn\n\nActivation = nn.Tanh\n")
+    text = script.read_text().replace("nn.ReLU()]", "own_layers.Activation()]")
+    script.write_text(text.replace("import argparse\n", "import argparse\nimport own_layers\n"))
+    data, val = archives(CASES[1], tmp_path)
+    with processes(script, 1, tmp_path / "run", "--train", data, "--val", val) as running:
+        assert running.codes() == [0], running.said(0)
+    kept = {file.name for file in (tmp_path / "run").glob("*.py")}
+    assert kept == {"train_nn.py", "serve_nn.py", "own_layers.py"}
+
+
+def test_results_in_the_scripts_own_folder_leave_the_script_alone(tmp_path: Path) -> None:
+    script = changed_copies(tmp_path, "schedule")
+    before = script.stat().st_ino
+    data, val = archives(CASES[1], tmp_path)
+    assert alone(script, tmp_path, "--train", data, "--val", val, "--epochs", 1) == 0
+    assert script.stat().st_ino == before
 
 
 def test_a_replica_with_one_row_is_too_few_for_batch_norm(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.support import save, table, train
+from tests.training.support import SCRIPT, as_process, save, table, train
 from training import train_nn
 
 
@@ -23,11 +23,13 @@ def archive(tmp_path: Path) -> Path:
 
 def test_artefacts_lie_side_by_side_and_nothing_else(archive: Path, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    ended = train(archive, folder, "--epochs", 3)
+    data = ("--train", archive, "--val", archive)
+    ended = as_process(*data, "--epochs", 3, "--model_dir", folder)
     assert (ended.code, ended.err) == (0, "")
     assert sorted(path.name for path in folder.iterdir()) == [
-        "history.csv", "metrics.json", "model.pt", "training.log",
+        "history.csv", "metrics.json", "model.pt", "serve_nn.py", "train_nn.py", "training.log",
     ]  # fmt: skip
+    assert (folder / "train_nn.py").read_bytes() == SCRIPT.read_bytes()
     assert (folder / "training.log").read_text() == ended.out
 
 

@@ -213,26 +213,26 @@ class Held:
         self.model.quick = 0  # all rows are computed in a thread
         self.sizes: list[int] = []  # of the forward passes
         self.computing, self.going = threading.Event(), threading.Event()
-        compute = self.model.probabilities
+        compute = self.model.predictions
 
-        def probabilities(rows: np.ndarray) -> np.ndarray:
+        def predictions(rows: np.ndarray) -> list[Any]:
             self.sizes.append(len(rows))
             self.computing.set()
             assert self.going.wait(30)
             return compute(rows)
 
-        vars(self.model)["probabilities"] = probabilities
+        vars(self.model)["predictions"] = predictions
 
 
 def test_requests_that_arrive_together_are_computed_together(trained: Trained) -> None:
     held = Held(trained.folder)
 
-    async def run() -> Sequence[list[float]]:
+    async def run() -> Sequence[list[Any]]:
         batcher = serve_nn.Batcher(held.model)
-        first = asyncio.create_task(batcher.probabilities(trained.rows[:1]))
+        first = asyncio.create_task(batcher.predictions(trained.rows[:1]))
         await asyncio.to_thread(held.computing.wait, 30)
         parts = (trained.rows[:2], trained.rows[1:], trained.rows[2:])
-        others = [asyncio.create_task(batcher.probabilities(rows)) for rows in parts]
+        others = [asyncio.create_task(batcher.predictions(rows)) for rows in parts]
         await asyncio.sleep(0)  # each of them has come to wait
         held.going.set()
         return [await each for each in (first, *others)]
@@ -241,23 +241,23 @@ def test_requests_that_arrive_together_are_computed_together(trained: Trained) -
     assert held.sizes == [1, 5]
     one, two, three = trained.expected
     for mine, expected in zip(batches, ([one], [one, two], [two, three], [three]), strict=True):
-        assert mine == pytest.approx(expected, abs=1e-6)
+        assert [each["probability"] for each in mine] == pytest.approx(expected, abs=1e-6)
 
 
 def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -> None:
     model, sizes = serve_nn.model_fn(str(trained.folder)), []
-    compute, main = model.probabilities, threading.get_ident()
+    compute, main = model.predictions, threading.get_ident()
 
-    def probabilities(rows: np.ndarray) -> np.ndarray:
+    def predictions(rows: np.ndarray) -> list[Any]:
         sizes.append((len(rows), threading.get_ident() == main))
         return compute(rows)
 
-    vars(model)["probabilities"] = probabilities
+    vars(model)["predictions"] = predictions
 
     async def run() -> None:
         batcher = serve_nn.Batcher(model)
-        await asyncio.gather(*(batcher.probabilities(trained.rows) for _ in range(4)))
-        await batcher.probabilities(np.repeat(trained.rows, model.quick, axis=0))
+        await asyncio.gather(*(batcher.predictions(trained.rows) for _ in range(4)))
+        await batcher.predictions(np.repeat(trained.rows, model.quick, axis=0))
 
     asyncio.run(run())
     assert sizes == [(12, True), (3 * model.quick, False)]
@@ -266,14 +266,14 @@ def test_what_is_quick_is_computed_together_without_a_thread(trained: Trained) -
 def test_a_forward_pass_that_fails_is_the_answer_to_all_in_it(trained: Trained) -> None:
     model = serve_nn.model_fn(str(trained.folder))
 
-    def fails(rows: np.ndarray) -> np.ndarray:
+    def fails(rows: np.ndarray) -> list[Any]:
         raise MemoryError(f"no room for {len(rows)} rows")
 
-    vars(model)["probabilities"] = fails
+    vars(model)["predictions"] = fails
 
     async def run() -> Sequence[Any]:
         batcher = serve_nn.Batcher(model)
-        waiting = (batcher.probabilities(trained.rows) for _ in range(9))
+        waiting = (batcher.predictions(trained.rows) for _ in range(9))
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     (said,) = {serve_nn.error_of(problem) for problem in asyncio.run(run())}
@@ -287,7 +287,7 @@ SLOW = """
 import sys, time, pathlib
 from training import serve_nn
 done, arrived = pathlib.Path(sys.argv.pop()), pathlib.Path(sys.argv.pop())
-compute, prepare = serve_nn.Predictor.probabilities, serve_nn.Predictor.rows
+compute, prepare = serve_nn.Predictor.predictions, serve_nn.Predictor.rows
 
 def count(self, instances):
     with arrived.open("a") as file:
@@ -303,11 +303,11 @@ def wait(self, rows):
         raise RuntimeError(done.read_text())
     return compute(self, rows)
 
-serve_nn.Predictor.probabilities = wait
+serve_nn.Predictor.predictions = wait
 make = serve_nn.Predictor.__init__
 
-def make_slow(self, saved):
-    make(self, saved)
+def make_slow(self, saved, code):
+    make(self, saved, code)
     self.quick = 0  # all rows are computed in a thread
 
 serve_nn.Predictor.__init__ = make_slow

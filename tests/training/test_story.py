@@ -13,7 +13,7 @@ FUNCTIONS = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.Fun
 TO_CHANGE = [
     "build_model",
     "loss_of_each_row",
-    "is_right",
+    "score",
     "build_optimizer",
     "learning_rate_at",
 ]

@@ -94,8 +94,8 @@ ANSWERS: Answers = {
         [
             ("build_model evaluate", "5 names"),
             ("fit loss_of_each_row evaluate add_up_gradients fit", "layer after layer"),
-            ("build_model is_right evaluate add_up_gradients fit", "outputs with y"),
-            ("build_model loss_of_each_row is_right add_up_gradients fit", "no gradients"),
+            ("build_model score evaluate add_up_gradients fit", "outputs with y"),
+            ("build_model loss_of_each_row score add_up_gradients fit", "no gradients"),
             ("build_model loss_of_each_row evaluate add_up fit", "backward() and optimizer.step"),
             ("build_model loss_of_each_row evaluate add_up_gradients main", "epoch after epoch"),
         ],

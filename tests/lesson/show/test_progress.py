@@ -30,7 +30,7 @@ from lesson.show.progress import (
 from tools.environment.kernel import install_lesson
 
 ROOT = Path(__file__).parents[3]
-HALF = Progress("training", 25, 50, loss=0.4321, accuracy=0.8123, seconds=12.3, cost=0.00075)
+HALF = Progress("training", 25, 50, loss=0.4321, score=0.8123, seconds=12.3, cost=0.00075)
 WORDS = "training  epoch 25 of 50  validation loss 0.4321  accuracy 0.8123  12 s  about $0.00075"
 
 

@@ -16,7 +16,7 @@ HERE = Run(
     "this machine",
     "x86_64, 2 cores",
     seconds=1.6123,
-    accuracy=0.84615,
+    score=0.84615,
     loss=0.3864,
     artefacts="runs/1",
     starting=1.4901,
@@ -42,9 +42,28 @@ def test_the_table_is_blank_where_nothing_is_known() -> None:
     assert (there["replicas"], there["seconds"], there["cost"]) == (2, 61.23, 0.0074)
 
 
+def test_a_score_has_the_name_that_the_script_gives_it() -> None:
+    value = replace(HERE, score=0.4567, score_name="r2")
+    assert list(run_table([value]).columns) == [name.replace("accuracy", "r2") for name in COLUMNS]
+    both = run_table([HERE, value])
+    assert both[["accuracy", "r2"]].values.tolist() == [[0.8462, ""], ["", 0.4567]]
+
+
+def test_less_of_an_error_is_better() -> None:
+    runs = [replace(HERE, score=score, score_name="mean_absolute_error") for score in (41.2, 44.0)]
+    shown = run_table(runs)[["mean_absolute_error"]]._repr_html_()
+    assert re.findall(r"<td[^>]*>([\d.]+) <span", shown) == ["41.2000"]
+
+
+def test_runs_of_different_code_have_a_column_that_says_so() -> None:
+    runs = [replace(HERE, code=code) for code in ("training 1111111", "copy 2222222")]
+    assert run_table(runs)["code"].tolist() == ["training 1111111", "copy 2222222"]
+    assert "code" not in run_table([runs[0], replace(HERE, code="1111111"), HERE]).columns
+
+
 def test_a_notebook_shows_the_table_with_units_and_marks_the_best() -> None:
     fast = Run("here", "x < y", 1.5, 0.8, 0.4, "runs/1", training=0.5)
-    good = replace(fast, seconds=20.0, accuracy=0.9, loss=0.3, cost=0.0074)
+    good = replace(fast, seconds=20.0, score=0.9, loss=0.3, cost=0.0074)
     shown = run_table([fast, good])._repr_html_()
     cells = re.findall(r"<td[^>]*>(.*?)</td>", shown)
     marked = [cell.partition(" <")[0] for cell in cells if "★" in cell]

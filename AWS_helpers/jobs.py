@@ -79,7 +79,7 @@ def train(
         return request
     cloud = SageMaker(session)
     budget.require(an_hour, budget.HOUR, partial(spending.estimate_spending, cloud))
-    run = waiting.run_of(cloud, send(request), request, folder.name)
+    run = waiting.run_of(cloud, send(request), request, code=folder.name)
     return waiting.follow(cloud, run) if wait else run
 
 

@@ -1021,7 +1021,7 @@ class Reports:
         for line in run.history:
             self.draw(run, line)
             if is_tenth(line.epoch, run.flags.epochs):
-                self.tell_tuner(run, line.epoch, line.val_loss, line.val_score)
+                self.tell_tuner(run, line.epoch, loss=line.val_loss, mean_score=line.val_score)
 
     def after_epoch(self, run: Run) -> None:
         """Report the last epoch: the first one, ten in each run, and one every two seconds."""
@@ -1038,7 +1038,7 @@ class Reports:
         )
         # The tuner keeps the latest hundred lines only; end() reports the model that is written.
         if is_tenth(line.epoch, run.flags.epochs) and not is_last and line.epoch < run.flags.epochs:
-            self.tell_tuner(run, line.epoch, line.val_loss, line.val_score)
+            self.tell_tuner(run, line.epoch, loss=line.val_loss, mean_score=line.val_score)
         if line.seconds > 2:  # long enough that somebody watches
             self.write_history(run)
         self.last = time.perf_counter()
@@ -1051,7 +1051,7 @@ class Reports:
                 self.board.add_scalar("val_loss", line.val_loss, line.epoch)
                 self.board.add_scalar(f"val_{SCORE}", line.val_score, line.epoch)
 
-    def tell_tuner(self, run: Run, epoch: int, loss: float, mean_score: float) -> None:
+    def tell_tuner(self, run: Run, epoch: int, *, loss: float, mean_score: float) -> None:
         """Report to the tuner, if this is one of its trials."""
         if self.tuner:
             with run.warn_if_it_fails("a metric was not reported to the tuner"):
@@ -1068,7 +1068,7 @@ class Reports:
 
     def end(self, run: Run, loss: float, mean_score: float) -> None:
         """Report the model that is written."""
-        self.tell_tuner(run, len(run.history), loss, mean_score)
+        self.tell_tuner(run, len(run.history), loss=loss, mean_score=mean_score)
         if self.board:
             flags = {name: vars(run.flags)[name] for name in HYPERPARAMETERS}
             flags["hidden"] = ",".join(str(width) for width in run.flags.hidden)

@@ -31,7 +31,7 @@ def wait(cloud: Cloud, run_or_job: Any) -> Run | Study:
 
 
 # ---- a job --------------------------------------------------------------------------------------
-def run_of(cloud: Cloud, job: Any, request: Mapping[str, Any], code: str = "") -> Run:
+def run_of(cloud: Cloud, job: Any, request: Mapping[str, Any], *, code: str = "") -> Run:
     """Return the row of a job that has not ended; `code` is the name of the folder it was sent."""
     return results.row(cloud.service, cloud.spec(job), job, request=request, code=code)
 

@@ -42,7 +42,7 @@ def learning_curve(run: Run) -> Picture:
     from matplotlib.figure import Figure
 
     history = pd.read_csv(run.folder / "history.csv").set_index("epoch")
-    best, resumed = run.metrics["epochs"]["best"], run.metrics["epochs"].get("resumed", [])
+    best, resumed = _best_and_resumed(run)
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     losses, scores = figure.subplots(1, 2)
     losses.plot(history["loss"], **TRAINING)
@@ -54,13 +54,14 @@ def learning_curve(run: Run) -> Picture:
             axes.axvline(epoch, **RESUMED, label="_" * number + "resumed")
         axes.set(xlabel="epoch", title=title)
         axes.legend(framealpha=1)
-    picture = Picture(run.folder / "learning_curve.png", _describe(run, history, best, resumed))
+    picture = Picture(run.folder / "learning_curve.png", _describe(run, history))
     figure.savefig(picture.path, dpi=150)
     return picture
 
 
-def _describe(run: Run, history: pd.DataFrame, best: int, resumed: Sequence[int]) -> str:
+def _describe(run: Run, history: pd.DataFrame) -> str:
     """Return the learning curve in words."""
+    best, resumed = _best_and_resumed(run)
     stops = f"; interrupted, the run resumed in epoch {_and(resumed)}" if resumed else ""
     first, at_best, last = history.iloc[0], history.loc[best], history.iloc[-1]
     return (
@@ -69,6 +70,12 @@ def _describe(run: Run, history: pd.DataFrame, best: int, resumed: Sequence[int]
         f"with {at_best['val_loss']:.2f} and ends at {last['val_loss']:.2f}; the validation "
         f"{run.score_name} is {at_best[f'val_{run.score_name}']:.2f} in that epoch{stops}."
     )
+
+
+def _best_and_resumed(run: Run) -> tuple[int, list[int]]:
+    """Return the epoch with the lowest validation loss, and those in which the run resumed."""
+    epochs = run.metrics["epochs"]
+    return epochs["best"], epochs.get("resumed", [])
 
 
 def _and(items: Sequence[object]) -> str:

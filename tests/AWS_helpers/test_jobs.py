@@ -110,6 +110,6 @@ def test_data_that_is_not_in_the_bucket_is_refused_before_the_job_begins(data: D
 
 
 def test_the_folder_that_is_sent_whole_holds_no_link() -> None:
-    from AWS_helpers.jobs import FOLDER
+    from lesson.jobs.code import FOLDER
 
     assert not [path for path in FOLDER.rglob("*") if path.is_symlink()]

@@ -88,7 +88,7 @@ def test_a_grid_is_all_combinations() -> None:
 def test_hyperband_lets_the_best_trial_come_to_its_end(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "FOLDER", Path(__file__).parents[2] / "training")
+    monkeypatch.setattr(tuning, "FOLDER", Path(__file__).parents[2] / "training")
     space: Space = {"learning_rate": one_of(0.01)}
     study = tune({**data, "epochs": 20}, space, trials=1, algorithm="hyperband")
     assert study.best.state == "succeeded" and study.run

@@ -18,6 +18,7 @@ import AWS_helpers.images
 import AWS_helpers.jobs
 import AWS_helpers.session
 import AWS_helpers.storage
+import AWS_helpers.tuning
 import GCP_helpers
 import GCP_helpers.costs
 import GCP_helpers.describe
@@ -112,7 +113,7 @@ class Amazon:
     jobs: ModuleType = AWS_helpers.jobs
     session: ModuleType = AWS_helpers.session
     storage: ModuleType = AWS_helpers.storage
-    sends_folder = (AWS_helpers.jobs,)
+    sends_folder = (AWS_helpers.jobs, AWS_helpers.tuning)
     trial = ROOT / "tests/AWS_helpers/trial"
     machine = "ml.m5.xlarge"
     own_image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/torch:1"

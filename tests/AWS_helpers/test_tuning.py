@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from AWS_helpers import cancel, jobs, session, tune, tuning, wait
+from AWS_helpers import cancel, session, tune, tuning, wait
 from lesson import LessonError
 from lesson.jobs.studies import Space, between, one_of
 

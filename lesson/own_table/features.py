@@ -69,7 +69,7 @@ def _make_of_words(column: Column, known: pd.Series, is_training: np.ndarray) ->
         )
     fill = str(known.mode()[0])
     place = {word: float(code) for code, word in enumerate(categories)}
-    codes = np.array([place.get(word, UNSEEN) for word in column.values.fillna(fill)])
+    codes = column.values.fillna(fill).map(place).fillna(UNSEEN).to_numpy(dtype=float)
     fitted = {"name": column.name, "fill": fill, "categories": categories}
     return _scaled(column, fitted, codes, is_training)
 

@@ -43,22 +43,25 @@ def read_column(column: pd.Series) -> Column:
         return Column(name, "", column, "it has no values")
     if text.isin(list(BOOLEANS)).all():
         return Column(name, BOOLEAN, text.map(BOOLEANS).reindex(column.index))
-    if is_number(text).all():
-        return _read_numbers(column, text)
-    problem = _explain_words(values, text)
+    numbers = to_numbers(text)
+    if numbers is not None:
+        return _read_numbers(column, text, numbers)
+    problem = _explain_words(values, text.drop_duplicates())
     return Column(name, "" if problem else WORDS, column, problem)
 
 
-def is_number(text: pd.Series) -> np.ndarray:
-    """Return for each text whether float() reads it."""
+def to_numbers(text: pd.Series) -> pd.Series | None:
+    """Return what float() reads in texts; None if it does not read one of them."""
+    import pandas as pd
+
     try:
-        text.to_numpy(dtype=object).astype(float)
-    except ValueError:  # then ask each of them, which takes longer
-        return np.array([_reads_as_number(each) for each in text])
-    return np.ones(len(text), bool)
+        return pd.Series(text.to_numpy(dtype=object).astype(float), index=text.index)
+    except ValueError:
+        return None
 
 
-def _reads_as_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether float() reads a text."""
     try:
         float(text)
     except ValueError:
@@ -66,11 +69,8 @@ def _reads_as_number(text: str) -> bool:
     return True
 
 
-def _read_numbers(column: pd.Series, text: pd.Series) -> Column:
+def _read_numbers(column: pd.Series, text: pd.Series, numbers: pd.Series) -> Column:
     """Return a column of numbers, all of which float32 can hold."""
-    import pandas as pd
-
-    numbers = pd.Series(text.to_numpy(dtype=object).astype(float), index=text.index)
     name, usable = str(column.name), numbers.abs() <= LARGEST  # not for infinity and nan
     if not usable.all():
         example = text[~usable].iloc[0]
@@ -82,13 +82,13 @@ def _read_numbers(column: pd.Series, text: pd.Series) -> Column:
 
 
 def _explain_words(values: pd.Series, text: pd.Series) -> str:
-    """Return why words cannot be told apart by a code; "" if they can."""
+    """Return why values cannot be used as words; "" if they can. text: the different ones."""
     if text.str.fullmatch(MOMENT).all():
         return (
             f"it holds dates or times such as {text.iloc[0]!r}: write a number instead, such as the"
             " days since a first date or the minutes since midnight"
         )
-    numbers = is_number(text)
+    numbers = text.map(is_number).to_numpy(dtype=bool)
     formatted = text[~numbers]
     if formatted.str.fullmatch(FORMATTED).all():
         return f"it holds {formatted.iloc[0]!r}: write digits and a decimal point only"

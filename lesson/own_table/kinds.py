@@ -84,10 +84,8 @@ def _read_numbers(column: pd.Series, text: pd.Series, numbers: pd.Series) -> Col
 def _explain_words(values: pd.Series, text: pd.Series) -> str:
     """Return why values cannot be used as words; "" if they can. text: the different ones."""
     if text.str.fullmatch(MOMENT).all():
-        return (
-            f"it holds dates or times such as {text.iloc[0]!r}: write a number instead, such as the"
-            " days since a first date or the minutes since midnight"
-        )
+        example = f"it holds dates or times such as {text.iloc[0]!r}"
+        return f"{example}: write a number, such as the days since a first date"
     numbers = text.map(is_number).to_numpy(dtype=bool)
     formatted = text[~numbers]
     if formatted.str.fullmatch(FORMATTED).all():

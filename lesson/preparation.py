@@ -1,8 +1,11 @@
-"""From a passenger table to the two npz archives that train_nn.py reads.
+"""From a table to the two npz archives that train_nn.py reads.
 
 The order is what keeps it honest: split first, then fit every statistic (fill-in values,
 categories, means, scales) on the training part alone. The fitted preparation travels inside the
 archives as JSON, so that a raw passenger can be scored later without unpickling anything.
+
+Most of this file prepares the passengers, whose columns it knows. For any other table,
+lesson/own_table/ finds out what the columns hold.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import csv as csv_files
 import json
 import math
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,7 +53,10 @@ def read_passengers(csv: str | Path) -> pd.DataFrame:
     table = read_table(csv) if str(csv).startswith("bq://") else read_file(csv)
     missing = [name for name in (LABEL, *FEATURES) if name not in table.columns]
     if missing:
-        raise LessonError(f"{csv} has no column {', '.join(missing)}; name the columns as in data/")
+        raise LessonError(
+            f"{csv} has no column {', '.join(missing)}; name the columns as in data/. If this is a"
+            ' table of your own, name the column to predict: prepare(..., label="its name")'
+        )
     if len(table) < 10:
         raise LessonError(f"{csv} has {len(table)} rows; give at least 10, to split them")
     passengers = table.assign(**{LABEL: _read_label(table[LABEL], csv)})
@@ -64,24 +71,29 @@ def read_passengers(csv: str | Path) -> pd.DataFrame:
     return passengers
 
 
-def read_file(csv: str | Path) -> pd.DataFrame:
-    """Read a CSV file whose first line names the columns. Raises LessonError."""
+def read_file(csv: str | Path, *, as_text: bool = False) -> pd.DataFrame:
+    """Read a CSV file whose first line names the columns. Raises LessonError.
+
+    as_text: every value as the file has it, and no column twice, whatever its name.
+    """
     import pandas as pd
 
+    options: dict[str, Any] = {"dtype": str, "index_col": False} if as_text else {}
     try:
-        table = pd.read_csv(csv)
         names = _read_header(csv)
+        _require_commas(names, csv)
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+            table: pd.DataFrame = pd.read_csv(csv, **options)
     except FileNotFoundError:
         raise LessonError(f"{csv}: no such file; are you in the lesson's folder?") from None
+    except pd.errors.ParserWarning:
+        raise LessonError(f"{csv} has longer lines than its first; name every column") from None
     except (OSError, ValueError) as problem:
         raise LessonError(f"{csv} cannot be read as a CSV table: {problem}") from None
-    twice = sorted({name for name in names if names.count(name) > 1 and name in (LABEL, *FEATURES)})
+    used = set(filter(None, names)) if as_text else {LABEL, *FEATURES}
+    twice = sorted(name for name in used if names.count(name) > 1)
     if twice:
         raise LessonError(f"{csv} has column {', '.join(twice)} twice; remove or rename one")
-    if len(names) == 1:
-        for separator, called in SEPARATORS.items():
-            if separator in names[0]:
-                raise LessonError(f"{csv} separates its columns with {called}; save it with commas")
     return table
 
 
@@ -89,6 +101,13 @@ def _read_header(csv: str | Path) -> list[str]:
     """Return the names as the file has them: pandas renames a second column of the same name."""
     with Path(csv).open(encoding="utf-8-sig", newline="") as file:
         return next(csv_files.reader(line for line in file if line.strip()), [])
+
+
+def _require_commas(names: Sequence[str], csv: str | Path) -> None:
+    """Raise LessonError if a file's only name holds another separator."""
+    for separator, called in SEPARATORS.items():
+        if len(names) == 1 and separator in names[0]:
+            raise LessonError(f"{csv} separates its columns with {called}; save it with commas")
 
 
 def read_table(csv: str | Path) -> pd.DataFrame:
@@ -247,7 +266,7 @@ def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> fl
     import pandas as pd
 
     value: Any = passenger.get(feature["name"])
-    if pd.api.types.is_scalar(value) and pd.isna(value):
+    if pd.api.types.is_scalar(value) and (pd.isna(value) or value == ""):
         value = feature["fill"]
     if "categories" in feature:
         if value not in feature["categories"]:
@@ -264,39 +283,63 @@ def _prepare_one(feature: Mapping[str, Any], passenger: Mapping[str, Any]) -> fl
     return (code - float(feature["mean"])) / float(feature["scale"])
 
 
-def prepare(csv: str | Path, folder: str | Path) -> Prepared:
+def prepare(
+    csv: str | Path, folder: str | Path, label: str | None = None, *, classes: bool | None = None
+) -> Prepared:
     """Do the whole preparation: read, split, fit on the training part, write both archives.
 
-    csv: a file or a table, as for read_passengers. Writes train_data.npz (X_train, y_train) and
-    val_data.npz (X_val, y_val) into `folder`, both with the fitted `preparation` as JSON text.
-    Raises LessonError for a table that cannot be prepared; then nothing is written.
+    csv: a file or a table, as for read_passengers. label: the column to predict, for any table but
+    the passengers'; then a report says what was found in each column. classes: whether the label's
+    values are classes (True) or numbers (False), if the report shows that the guess is wrong.
+    Writes train_data.npz (X_train, y_train) and val_data.npz (X_val, y_val) into `folder`, both
+    with the fitted `preparation` as JSON text. Raises LessonError for a table that cannot be
+    prepared; then nothing is written.
     """
+    if label is not None:
+        return _prepare_own(csv, Path(folder), label, classes)
     train, val = split(read_passengers(csv))
     preparation = make_preparation().fit(inputs(train))
-    archives = {
-        f"{part}_data.npz": {
-            f"X_{part}": preparation.transform(inputs(passengers)),
-            f"y_{part}": passengers[LABEL].to_numpy(dtype="int64"),
-            "preparation": to_json(preparation),
-        }
+    arrays = {
+        part: (preparation.transform(inputs(passengers)), passengers[LABEL].to_numpy(dtype="int64"))
         for part, passengers in (("train", train), ("val", val))
     }
-    folder = Path(folder)
-    _write_archives(folder, archives)
-    return Prepared(folder / "train_data.npz", folder / "val_data.npz", len(train), len(val))
+    return _write_archives(Path(folder), arrays, to_json(preparation))
 
 
-def _write_archives(folder: Path, archives: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write npz archives elsewhere first, then move them: whole, and fitting together."""
+def _prepare_own(csv: str | Path, folder: Path, label: str, classes: bool | None) -> Prepared:
+    """Prepare any table, and print what was done to it."""
+    from lesson.own_table.arrays import make_arrays
+    from lesson.own_table.report import describe
+
+    table = read_table(csv) if str(csv).startswith("bq://") else read_file(csv, as_text=True)
+    try:
+        made = make_arrays(table, label, classes)
+    except LessonError as problem:
+        raise LessonError(f"{csv}: {problem}") from None
+    train, val = made.is_training, ~made.is_training
+    arrays = {"train": (made.X[train], made.y[train]), "val": (made.X[val], made.y[val])}
+    prepared = _write_archives(folder, arrays, made.preparation)
+    print(describe(made))
+    return prepared
+
+
+def _write_archives(
+    folder: Path, arrays: Mapping[str, tuple[np.ndarray, np.ndarray]], preparation: str
+) -> Prepared:
+    """Write X and y of each part elsewhere first, then move both: whole, and fitting together."""
     import numpy as np
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as elsewhere:
-            for name, arrays in archives.items():
-                np.savez(Path(elsewhere, name), allow_pickle=False, **arrays)
-            for name in archives:
-                Path(elsewhere, name).replace(folder / name)
+            for part, (X, y) in arrays.items():
+                named: dict[str, Any] = {f"X_{part}": X, f"y_{part}": y, "preparation": preparation}
+                np.savez(Path(elsewhere, f"{part}_data.npz"), allow_pickle=False, **named)
+            for part in arrays:
+                Path(elsewhere, f"{part}_data.npz").replace(folder / f"{part}_data.npz")
     except OSError as problem:
         reason = f"cannot be written ({problem.strerror})"
         raise LessonError(f"{folder} {reason}; make room, or name another folder") from None
+    rows = {part: len(y) for part, (_, y) in arrays.items()}
+    paths = folder / "train_data.npz", folder / "val_data.npz"
+    return Prepared(*paths, rows["train"], rows["val"])

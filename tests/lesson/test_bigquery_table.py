@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from google.cloud import bigquery
 
@@ -31,6 +32,26 @@ def test_a_table_is_prepared_as_the_file_is(client: bigquery.Client, tmp_path: P
     of_table, of_file = prepare(uri, tmp_path / "table"), prepare(CSV, tmp_path / "file")
     for part in ("train", "val"):
         prepared, wanted = np.load(getattr(of_table, part)), np.load(getattr(of_file, part))
+        np.testing.assert_array_equal(prepared[f"X_{part}"], wanted[f"X_{part}"])
+        np.testing.assert_array_equal(prepared[f"y_{part}"], wanted[f"y_{part}"])
+
+
+def test_any_table_is_prepared_as_its_file_is(client: bigquery.Client, tmp_path: Path) -> None:
+    rows = [
+        {"day": f"2026-01-{1 + n % 9:02}", "kind": "ab"[n % 2], "big": n % 3 > 0, "size": n**1.5}
+        for n in range(20)
+    ]
+    table = pd.DataFrame(rows)
+    table.loc[3, ["kind", "size"]] = None
+    table.to_csv(tmp_path / "own.csv", index=False)
+    config = bigquery.LoadJobConfig(autodetect=True, skip_leading_rows=1)
+    with (tmp_path / "own.csv").open("rb") as file:
+        client.load_table_from_file(file, "d.own", job_config=config).result()
+    of_table = prepare("bq://bigquery-tests.d.own", tmp_path / "table", "kind")
+    of_file = prepare(tmp_path / "own.csv", tmp_path / "file", "kind")
+    for part in ("train", "val"):
+        prepared, wanted = np.load(getattr(of_table, part)), np.load(getattr(of_file, part))
+        assert str(prepared["preparation"]) == str(wanted["preparation"])
         np.testing.assert_array_equal(prepared[f"X_{part}"], wanted[f"X_{part}"])
         np.testing.assert_array_equal(prepared[f"y_{part}"], wanted[f"y_{part}"])
 

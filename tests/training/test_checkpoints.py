@@ -76,27 +76,24 @@ def test_a_run_that_dies_in_any_step_resumes_from_its_last_checkpoint_to_the_sam
     assert metrics(folder / "run")["epochs"]["resumed"] == resumed + ([kept + 1] if kept else [])
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
 def test_five_kills_in_one_training_leave_no_trace_in_the_model(
-    archive: Path, tmp_path: Path, replicas: int
+    archive: Path, tmp_path: Path
 ) -> None:
-    """A service that loses one of several replicas kills the others, too."""
+    """Kills of several replicas are in test_losses.py."""
     flags = ("--epochs", 300, "--patience", 0, "--batch_size", 16, "--hidden", "200,200")
-    with as_replicas(replicas, archive, tmp_path / "undisturbed", *flags) as running:
-        assert running.codes() == [0] * replicas
+    train(archive, tmp_path / "undisturbed", *flags)
     flags += ("--checkpoint_every", 1)
     run = tmp_path / "run"
     for life in range(5):
         before = saved_epochs(run)
-        with as_replicas(replicas, archive, run, *flags) as running:
+        with as_replicas(1, archive, run, *flags) as running:
             wait_until(partial(has_saved_more_than, before + random.randrange(9), run))
             if life % 2:  # between writing a file and giving it its name
                 wait_until(partial(is_half_written, run))
-            for process in running.processes:
-                process.kill()
-            assert running.codes() == [-signal.SIGKILL] * replicas
-    with as_replicas(replicas, archive, run, *flags) as running:
-        assert running.codes() == [0] * replicas
+            running.processes[0].kill()
+            assert running.codes() == [-signal.SIGKILL]
+    with as_replicas(1, archive, run, *flags) as running:
+        assert running.codes() == [0]
     same(run, tmp_path / "undisturbed")
     assert len(metrics(run)["epochs"]["resumed"]) == 5
     assert not (run / "checkpoints").exists()  # what was half written is gone, too

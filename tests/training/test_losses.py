@@ -24,10 +24,12 @@ from tests.training.support import (
     FOR_LONG,
     LOOPBACK,
     SCRIPT,
+    Replicas,
     cluster_specs,
     save,
     table,
     train,
+    two_of_torchrun,
     wait_until,
 )
 from training import train_nn
@@ -237,6 +239,56 @@ def test_50_kills_at_random_moments_leave_the_weights_as_they_are_without(
     expected = undisturbed(pool, size, archive, tmp_path / "other", *flags)
     assert torch.equal(weights_of(tmp_path / "run"), expected)
     assert not (tmp_path / "run/checkpoints").exists()
+
+
+# ---- in the middle of a message ------------------------------------------------------------------
+# The second replica begins to receive a message of 64 MB. Only then the first one sends it.
+LARGE_MESSAGE = """
+import os, sys, time
+from pathlib import Path
+import torch
+import torch.distributed as dist
+from training import train_nn
+
+receiving = Path(sys.argv.pop(1))
+
+def send_large_message(tensor, async_op=False):
+    large = torch.zeros(2**24)
+    if dist.get_rank() == 0:
+        while not receiving.exists():
+            time.sleep(0.02)
+    message = dist.broadcast(large, 0, async_op=True)
+    if dist.get_rank() == 1:
+        time.sleep(0.5)  # until gloo has said so to the first one
+        receiving.touch()
+        time.sleep(600)
+    return message if async_op else message.wait()
+
+dist.all_reduce = send_large_message
+sys.exit(train_nn.main())
+"""
+
+
+def test_a_replica_killed_in_the_middle_of_a_message_ends_the_other_one(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Gloo does not notice; while the replica is only stopped, the other one waits for it."""
+    (script := tmp_path / "script.py").write_text(LARGE_MESSAGE)
+    receiving = tmp_path / "receiving"
+    data = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run")
+    path = {"PYTHONPATH": str(SCRIPT.parents[1])}
+    environments = [{**path, **variables} for variables in two_of_torchrun()]
+    logs = tmp_path / "logs"
+    with Replicas(environments, logs, receiving, *data, script=script) as running:
+        first, second = running.processes
+        wait_until(receiving.exists)
+        second.send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        assert first.poll() is None, running.said(0)
+        second.kill()
+        wait_until(lambda: first.poll() is not None, seconds=20)
+        assert running.codes() == [1, -signal.SIGKILL]
+        assert running.said(0)[-1] == f"{LOST}, no model was written"
 
 
 # ---- several GPUs, and torchrun -----------------------------------------------------------------

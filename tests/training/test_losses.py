@@ -213,18 +213,6 @@ def survives(machines: list[Machine], folder: Path, kills: int, seed: int) -> in
 
 
 @pytest.mark.slow
-def test_4_kills_at_random_moments_leave_the_weights_as_they_are_without(
-    pool: Pool, archive: Path, tmp_path: Path
-) -> None:
-    flags = (*SMALL, "--epochs", 500)
-    with job(2, archive, tmp_path / "run", *flags, "--checkpoint_every", 5) as machines:
-        survives(machines, tmp_path / "run", kills=4, seed=random.randrange(2**32))
-    expected = undisturbed(pool, 2, archive, tmp_path / "other", *flags)
-    assert torch.equal(weights_of(tmp_path / "run"), expected)
-    assert not (tmp_path / "run/checkpoints").exists()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("size", "parallelism"), [(2, "data"), (3, "data"), (2, "model")])
 def test_50_kills_at_random_moments_leave_the_weights_as_they_are_without(
     pool: Pool, archive: Path, tmp_path: Path, size: int, parallelism: str

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -54,16 +53,6 @@ def archive(tmp_path: Path) -> Path:
     return save(tmp_path / "data.npz", **table(rows=41))
 
 
-def trained_by(replicas: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
-    """The weights that so many processes of their own give, or this one alone."""
-    if replicas == 1:
-        assert train(archive, folder, *flags).code == 0
-        return weights(folder)
-    with as_replicas(replicas, archive, folder, *flags) as running:
-        assert running.codes() == [0] * replicas, [log.read_text() for log in running.logs]
-    return weights(folder)
-
-
 def trained_in(pool: Pool, replicas: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
     """The weights that so many replicas give that have the script imported already."""
     given = ("--train", archive, "--val", archive, "--model_dir", folder, *flags)
@@ -72,28 +61,21 @@ def trained_in(pool: Pool, replicas: int, archive: Path, folder: Path, *flags: A
 
 
 # ---- one model ----------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("batch", "apart"),
-    [
-        (0, False),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((16, True), (1, False))),
-    ],
-)
-def test_1_2_and_3_replicas_give_the_same_weights(
-    pool: Pool, archive: Path, tmp_path: Path, batch: int, apart: bool
+def test_processes_that_find_each_other_train_the_model_of_one(
+    archive: Path, tmp_path: Path
 ) -> None:
-    """apart: as processes of their own, which find each other by themselves."""
-    flags = ("--epochs", 20, "--batch_size", batch, "--seed", 3)
-    train_with = trained_by if apart else partial(trained_in, pool)
-    one = trained_by(1, archive, tmp_path / "1", *flags)
-    for replicas in (2, 3):
-        several = train_with(replicas, archive, tmp_path / str(replicas), *flags)
-        torch.testing.assert_close(several, one, rtol=0, atol=1e-5)
-    histories = [
-        np.genfromtxt(tmp_path / name / "history.csv", delimiter=",")[1:, :4] for name in "123"
-    ]
-    np.testing.assert_allclose(histories[1], histories[0], rtol=0, atol=1e-5)
-    np.testing.assert_allclose(histories[2], histories[0], rtol=0, atol=1e-5)
+    """For more numbers of replicas, on more tables, see test_parallel.py."""
+    flags = ("--epochs", 20, "--batch_size", 16, "--seed", 3)
+    assert train(archive, tmp_path / "one", *flags).code == 0
+    with as_replicas(2, archive, tmp_path / "two", *flags) as running:
+        assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
+    one, two = (weights(tmp_path / name) for name in ("one", "two"))
+    torch.testing.assert_close(two, one, rtol=0, atol=1e-5)
+    one, two = (
+        np.genfromtxt(tmp_path / name / "history.csv", delimiter=",")[1:, :4]
+        for name in ("one", "two")
+    )
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
 
 
 def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None:

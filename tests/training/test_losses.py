@@ -77,12 +77,15 @@ class Machine:
         self, log: Path, environment: Mapping[str, str], *flags: Any, gpus: int = 0, fork: bool
     ) -> None:
         self.log, self.fork = log, fork
-        script = ["-c", WITH_GPUS.format(gpus=gpus)] if gpus else [str(SCRIPT)]
-        self.command = [sys.executable, *script, *map(str, flags)]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        script = SCRIPT
+        if gpus:
+            script = log.with_suffix(".py")
+            script.write_text(WITH_GPUS.format(gpus=gpus))
+        self.command = [sys.executable, str(script), *map(str, flags)]
         self.environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **LOOPBACK}
         self.environment["PYTHONFAULTHANDLER"] = "1"  # for code()
         self.environment |= environment
-        log.parent.mkdir(parents=True, exist_ok=True)
         self.start()
 
     def start(self) -> None:
@@ -367,7 +370,8 @@ def test_with_checkpoints_torchrun_starts_the_replicas_of_a_machine_again(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:
     flags = (*SMALL, "--epochs", 200)
-    with job(1, archive, tmp_path / "run", *flags, "--checkpoint_every", 4, gpus=2) as (machine,):
+    kept = (*flags, "--checkpoint_every", 4)
+    with job(1, archive, tmp_path / "run", *kept, gpus=2, fork=True) as (machine,):
         wait_until(lambda: newest_checkpoint(tmp_path / "run") > 0)
         os.kill(machine.replicas()[1], signal.SIGKILL)
         assert machine.code() == 0, machine.said()
@@ -397,7 +401,7 @@ def test_a_machine_whose_replicas_are_lost_four_times_leaves_the_next_start_to_t
 def test_without_checkpoints_the_loss_of_a_replica_ends_all_in_one_sentence(
     archive: Path, tmp_path: Path
 ) -> None:
-    with job(1, archive, tmp_path / "run", *FOR_LONG, gpus=2) as (machine,):
+    with job(1, archive, tmp_path / "run", *FOR_LONG, gpus=2, fork=True) as (machine,):
         wait_until(machine.trains)
         replicas = machine.replicas()
         os.kill(replicas[0], signal.SIGKILL)
@@ -410,7 +414,7 @@ def test_without_checkpoints_the_loss_of_a_replica_ends_all_in_one_sentence(
 def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
     archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * 1e30)
     flags = ("--learning_rate", 1e15, "--checkpoint_every", 1)
-    with job(1, archive, tmp_path / "run", *flags, gpus=2) as (machine,):
+    with job(1, archive, tmp_path / "run", *flags, gpus=2, fork=True) as (machine,):
         assert machine.code() == 2
         refusals = [line for line in machine.said() if "no finite loss in epoch" in line]
         assert 1 <= len(refusals) <= 2  # each replica says it once
@@ -422,7 +426,7 @@ def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
 def test_ctrl_c_ends_all_replicas(archive: Path, tmp_path: Path, whom: str, every: int) -> None:
     """A terminal sends it to all of them, a notebook's button or a service to the first."""
     flags = (*FOR_LONG, "--checkpoint_every", every)
-    with job(1, archive, tmp_path / "run", *flags, gpus=2) as (machine,):
+    with job(1, archive, tmp_path / "run", *flags, gpus=2, fork=True) as (machine,):
         wait_until(machine.trains)
         replicas = machine.replicas()
         machine.kill(signal.SIGINT) if whom == "all" else machine.process.send_signal(signal.SIGINT)

@@ -116,7 +116,8 @@ def test_continuous_integration_runs_the_readmes_command() -> None:
     commands = [
         line for line in (ROOT / ".ci/run").read_text().splitlines() if line.startswith("make")
     ]
-    assert commands == ["make test", "make -C local-cloud test"]
+    first = ["make test", "make -C local-cloud test"]
+    assert commands == [*first, "make rest", "make -C local-cloud rest"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ mutmut and cosmic-ray do this too, but with one command of tests for the whole p
 the mutant in the process that tests it. Here the code runs in other processes (servers, jobs,
 scripts that are sent as files), and each file has tests of its own: a mutant is a changed file in
 a copy of the project, and only the tests that mirror the file, or import it, run against it. A
-seed draws the mutants, so that a run can be repeated; `--minutes` bounds each package.
+seed draws the mutants, so that a run can be repeated; `--minutes` bounds each package. With
+`--make-test` only those of the tests run that `make test` runs: what does a newcomer's command see?
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -201,6 +203,27 @@ def mirrors(root: Path, file: Path, package: Package) -> list[str]:
     return paths or [package.tests]
 
 
+def of_make_test(root: Path, tests: list[str]) -> list[str]:
+    """Those of the tests that `make test` runs; if there are none, what it runs nearest to them."""
+    named = [Path(os.path.normpath(test)) for test in tests]
+    runs = files_of_make_test(root, "local-cloud" if named[0].parts[0] == "local-cloud" else ".")
+    found = [file for file in runs if any(file.is_relative_to(each) for each in named)]
+    folder = named[0]
+    while not found:
+        folder = folder.parent
+        found = [file for file in runs if file.is_relative_to(folder)]
+    return [file.as_posix() for file in found]
+
+
+@cache
+def files_of_make_test(root: Path, house: str) -> list[Path]:
+    """The test files that `make test` runs in the lesson's folder, or in the local cloud's."""
+    printed = subprocess.check_output(
+        [sys.executable, "-m", "tests.groups"], cwd=root / house, text=True
+    )
+    return [Path(house, name) for name in printed.split() if name.endswith(".py")]
+
+
 def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
     """Whether the tests pass within so many seconds."""
     # What a mutant leaves may be what shutil cannot remove, as pytest would try in its next run.
@@ -222,7 +245,9 @@ def passes(root: Path, tests: list[str], limit: float | None = None) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(root: Path, package: Package, draw: random.Random, seconds: float) -> Counter[str]:
+def run(
+    root: Path, package: Package, draw: random.Random, seconds: float, *, make_test: bool = False
+) -> Counter[str]:
     """Try mutants of a package until the time is over; print those that survive."""
     files = [path.relative_to(root) for path in sorted(root.glob(package.files))]
     drawn = [each for file in files for each in mutants_of(root, file, package.functions)]
@@ -234,6 +259,8 @@ def run(root: Path, package: Package, draw: random.Random, seconds: float) -> Co
         if time.monotonic() > end:
             break
         tests = mirrors(root, mutant.file, package)
+        if make_test:
+            tests = of_make_test(root, tests)
         key = " ".join(tests)
         if key not in limits:
             start = time.monotonic()
@@ -260,6 +287,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=", ".join(PACKAGES))
     parser.add_argument("--minutes", type=float, default=5.0, help="for each package")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--make-test", action="store_true", help="its tests alone, not all")
     told = parser.parse_args(arguments)
     if unknown := set(told.packages) - set(PACKAGES):
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(PACKAGES)}")
@@ -272,7 +300,7 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"{package}:", flush=True)
             # A text seeds the same way in every run.
             draw = random.Random(f"{told.seed} {package}")
-            count = run(root, PACKAGES[package], draw, told.minutes * 60)
+            count = run(root, PACKAGES[package], draw, told.minutes * 60, make_test=told.make_test)
             tried = count.total()
             share = f"{count['survived'] / tried:.0%}" if tried else "none"
             print(

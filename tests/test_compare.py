@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from itertools import pairwise
@@ -15,7 +14,6 @@ import pytest
 import torch
 
 from local_cloud import Status
-from tools import compare
 
 ROOT = Path(__file__).parents[1]
 HERE = "import pathlib, sys; from tools import compare; sys.exit(compare.main(pathlib.Path('.')))"
@@ -110,24 +108,3 @@ def test_it_says_in_one_sentence_what_is_in_its_way(tmp_path: Path) -> None:
 def test_it_ends_in_one_sentence_when_the_target_is_wrong(tmp_path: Path) -> None:
     done = main_job(tmp_path, "moon")
     assert done.stderr == "lesson: LESSON_TARGET is 'moon'; set it to local or cloud, or unset it\n"
-
-
-def test_ctrl_c_while_a_job_runs_says_what_becomes_of_it_and_what_to_do(
-    cloud: Status, tmp_path: Path
-) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HERE],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as job:
-        assert job.stdout is not None
-        if not any("] " in line for line in job.stdout):  # the first of the job's progress
-            pytest.fail("no job was watched")
-        job.send_signal(signal.SIGINT)
-        said = job.communicate(timeout=60)[1]
-    assert job.returncode == 1
-    assert said.splitlines()[-1] == f"lesson: {compare.STOPPED}"
-    assert "Traceback" not in said and "wait(" not in said

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import mutants
-from tests.mutants import PACKAGES, ROOT, Package, mirrors, mutants_of, run
+from tests.mutants import PACKAGES, ROOT, Package, mirrors, mutants_of, of_make_test, run
 
 CODE = '''"""ü < 1"""
 LIMIT: int = 3
@@ -107,10 +107,25 @@ def test_tests_that_fail_without_a_mutant_say_nothing(
     assert "left out: tests/test_small.py" in capsys.readouterr().out
 
 
+def test_of_the_tests_of_a_file_those_of_make_test_can_be_taken_alone(project: Path) -> None:
+    (project / "tests/__init__.py").touch()
+    (project / "tests/groups.py").write_text(
+        "print('tests/deep/test_a.py', 'tests/deep/test_b.py', 'tests/test_c.py', 'a.ipynb')"
+    )
+    in_part = ["tests/deep/../deep/test_a.py", "tests/deep/test_slow.py"]
+    assert of_make_test(project, in_part) == ["tests/deep/test_a.py"]
+    assert of_make_test(project, ["tests/deep"]) == ["tests/deep/test_a.py", "tests/deep/test_b.py"]
+    # None of them: those nearest to them.
+    assert of_make_test(project, in_part[1:]) == of_make_test(project, ["tests/deep"])
+    assert len(of_make_test(project, ["tests/other/test_d.py"])) == 3
+
+
 @pytest.mark.parametrize("package", PACKAGES.values(), ids=list(PACKAGES))
 def test_each_package_has_files_and_tests(package: Package) -> None:
     files = [path.relative_to(ROOT) for path in ROOT.glob(package.files)]
     assert files
     for file in files:
-        assert all((ROOT / test).exists() for test in mirrors(ROOT, file, package))
+        tests = mirrors(ROOT, file, package)
+        assert all((ROOT / test).exists() for test in tests)
+        assert of_make_test(ROOT, tests)
     assert any(mutants_of(ROOT, file, package.functions) for file in files)

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from tests import order
 from tests.groups import GROUPS
 
 ROOT = Path(__file__).parents[1]
@@ -117,7 +116,8 @@ def test_continuous_integration_runs_the_readmes_command() -> None:
     commands = [
         line for line in (ROOT / ".ci/run").read_text().splitlines() if line.startswith("make")
     ]
-    assert commands == ["make test", "make -C local-cloud test"]
+    first = ["make test", "make -C local-cloud test"]
+    assert commands == [*first, "make rest", "make -C local-cloud rest"]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,3 @@ def test_the_root_is_seen_at_a_glance() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     entries = {name.partition("/")[0] for name in done.stdout.split("\0") if name}
     assert len(entries) <= 30, "put it into a room: docs in .github, programs in tools"
-
-
-def test_the_files_that_run_first_are_there() -> None:
-    assert len(set(order.LONGEST)) == len(order.LONGEST)
-    notebooks = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert all(n in notebooks or (ROOT / "tests" / n).is_file() for n in order.LONGEST)

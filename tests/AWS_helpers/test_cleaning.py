@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from botocore.stub import Stubber
 
-from AWS_helpers import cleanup, connect, list_jobs, train, upload
+from AWS_helpers import cleanup
 from AWS_helpers.session import Session, client
 from lesson import LessonError
-from lesson.preparation import Prepared
 
 Printed = pytest.CaptureFixture[str]
 
@@ -16,23 +15,6 @@ Printed = pytest.CaptureFixture[str]
 def names(bucket: str) -> list[str]:
     objects = client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
     return [each["Key"] for each in objects]
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_job_that_train_did_not_send_stays_in_a_bucket_of_ones_own(
-    connection: Session, archives: Prepared
-) -> None:
-    client("s3").create_bucket(Bucket="shared")
-    connect(bucket="shared")
-    train_npz, val_npz = upload(archives.train, archives.val)
-    run = train({"train": train_npz, "val": val_npz, "epochs": 3})
-    client("sagemaker").delete_tags(
-        ResourceArn=run.job.training_job_arn, TagKeys=["made_by_lesson"]
-    )
-    before = names("shared")
-    cleanup(dry_run=False)
-    assert names("shared") == before
-    assert run.job.training_job_name in set(list_jobs()["name"])
 
 
 def test_models_and_their_configurations_with_the_lessons_tag_go_and_no_others(

@@ -7,10 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-import torch
 
 import local_cloud
-from AWS_helpers import cancel, jobs, train, wait
+from AWS_helpers import cancel, train, wait
 from AWS_helpers.session import Session, client
 from lesson import LessonError
 from testing.visitor import Visitor
@@ -36,14 +35,6 @@ def test_the_service_itself_reads_the_metrics_and_keeps_all_of_a_job_in_one_plac
     assert told.local_path == "/opt/ml/output/tensorboard"
 
 
-@pytest.mark.slow
-def test_torchrun_trains_one_model_on_two_instances(data: Data) -> None:
-    run = train(data | {"epochs": 5}, replicas=2, torchrun=True)
-    assert run.replicas == run.metrics["world_size"] == 2
-    rows = [replica["rows"] for replica in run.metrics["replicas"]]
-    assert rows[0]["stop"] == rows[1]["start"]
-
-
 @pytest.mark.usefixtures("quick")
 def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
     data: Data, connection: Session, capsys: pytest.CaptureFixture[str]
@@ -66,21 +57,6 @@ def test_a_spot_job_keeps_its_checkpoints_in_the_bucket(
         wait(sent)
     ordinary = train(data | {"epochs": 3}, dry_run=True)
     assert ordinary["ModelTrainer"]["checkpoint_config"] is None
-
-
-@pytest.mark.slow
-def test_the_request_alone_sends_the_same_job_again(data: Data) -> None:
-    run = train(data | {"epochs": 3})
-    again = wait(jobs.send(run.request))
-    assert again.job.training_job_name != run.job.training_job_name
-    states = [torch.load(each.folder / "model.pt")["model"] for each in (run, again)]
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
-
-
-@pytest.mark.slow
-def test_an_image_of_ones_own_is_named_in_the_request(data: Data) -> None:
-    run = train(data | {"epochs": 5}, container_uri=OWN_IMAGE)
-    assert run.job.algorithm_specification.training_image == OWN_IMAGE
 
 
 @pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])

@@ -54,14 +54,6 @@ def test_a_job_that_waits_and_has_a_start_has_run_before_anybody_looked() -> Non
     assert Stops().note("starting", started=False) == 0
 
 
-@pytest.mark.slow  # test_targets.py sends it too
-def test_an_image_of_ones_own_runs_the_script_by_a_command(data: Data) -> None:
-    run = train(data | {"epochs": 5}, container_uri=OWN_IMAGE)
-    assert run.metrics["epochs"]["last"] == 5
-    assert run.request["CustomJob.from_local_script"]["container_uri"] == OWN_IMAGE
-    assert "/customJobs/" in run.job.resource_name
-
-
 @pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_failure_is_a_few_sentences_with_the_exit_code_and_the_scripts_last_line(
     data: Data, replicas: int

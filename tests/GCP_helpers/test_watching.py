@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 from collections.abc import Iterator
 from queue import Empty
@@ -17,7 +16,7 @@ from GCP_helpers import train
 from lesson.jobs.runs import Run
 from local_cloud import Status
 from tests import kernels
-from tests.watching import ROOT, SECONDS, read_until, started
+from tests.watching import ROOT, SECONDS
 
 LONG = {"epochs": 10_000_000, "patience": 0}
 
@@ -28,23 +27,6 @@ def long(data: dict[str, str]) -> Iterator[Run]:
     run = train({**data, **LONG}, wait=False)
     yield run
     run.job.cancel()
-
-
-@pytest.mark.slow
-def test_in_a_terminal_one_line_changes_in_place_and_the_last_state_stays(
-    data: dict[str, str],
-) -> None:
-    flags = {**data, "epochs": 1000, "patience": 0}
-    leader, follower = pty.openpty()
-    with started("GCP_helpers", f"train({flags})", follower) as process:
-        os.close(follower)
-        shown = read_until(leader, "Run(place=")
-        process.wait(SECONDS)
-    os.close(leader)
-    bar = next(line for line in shown.split("\r\n") if "\033[K" in line)
-    looks = bar.split("\r\033[K")[1:]
-    assert len(looks) >= 2 and "succeeded  epoch 1000 of 1000" in looks[-1]
-    assert all(len(look) < 100 for look in looks)  # a longer one would wrap, and stay
 
 
 # ---- a real kernel ------------------------------------------------------------------------------

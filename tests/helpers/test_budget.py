@@ -31,6 +31,7 @@ def loaded(side: Side) -> None:
     assert sagemaker.serve
 
 
+@pytest.mark.usefixtures("quick")
 @both_sides(fast="Google")
 def test_no_paid_verb_sends_what_the_budget_does_not_hold(
     side: Side, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -54,13 +55,14 @@ def test_no_paid_verb_sends_what_the_budget_does_not_hold(
         helpers.train(data)
 
 
+@pytest.mark.usefixtures("quick")
 @both_sides(fast="Google")
 def test_a_job_that_runs_has_used_up_its_first_hour(
     side: Side, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spent, hour = budget.local_spending(), side.helpers.estimate_cost(side.machine).usd
     monkeypatch.setenv(budget.VARIABLE, f"{spent + 1.5 * hour}")
-    long = side.helpers.train(data | {"epochs": 10_000_000, "patience": 0}, wait=False)
+    long = side.helpers.train(data | {"sleep": 10_000}, wait=False)
     with pytest.raises(LessonError, match=f"and the first hour of 1 × {side.machine} would add"):
         side.helpers.train(data, wait=False)
     side.helpers.cancel(long)

@@ -81,20 +81,6 @@ def test_a_spot_job_with_a_gpu_is_sent_now_and_waited_for_later(
         assert condition.max_wait_time_in_seconds >= condition.max_runtime_in_seconds
 
 
-@pytest.mark.slow  # notebook 11 has it too
-def test_a_spot_job_that_is_interrupted_goes_on_and_the_display_says_so(
-    side: Side, data: Data, capsys: pytest.CaptureFixture[str]
-) -> None:
-    local_cloud.rehearse(200)
-    run = side.helpers.train(data | {"epochs": 3000, "patience": 0}, spot=True)
-    assert run.interruptions == 1 and run.accuracy
-    out = capsys.readouterr().out
-    assert out.count("no checkpoint_every among args") == 1
-    assert "interrupted once, resumes" in out
-    assert f"] {side.succeeded}  epoch 3000 of 3000  interrupted once  validation loss" in out
-    assert "interruptions=1" in repr(run)
-
-
 @pytest.mark.parametrize(
     ("side", "more", "sentence"),
     [

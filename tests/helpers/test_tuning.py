@@ -11,7 +11,7 @@ from google.cloud import aiplatform
 
 from lesson import LessonError
 from lesson.jobs.studies import NoResult, Space, between, one_of
-from tests.helpers.sides import ROOT, Side, both_sides
+from tests.helpers.sides import Side, both_sides
 
 SPACE: Space = {
     "learning_rate": between(0.0001, 0.1, scale="log"),
@@ -98,20 +98,6 @@ def test_cancel_stops_a_study_and_what_has_ended_stays(side: Side) -> None:
     ended = verbs.wait(study)
     assert ended.state == "cancelled" and ended.run is None and len(ended.trials) <= 2
     verbs.cancel(study)
-
-
-@both_sides(fast="Google")
-def test_replicas_of_a_trial_train_one_model_and_report_what_it_has(
-    side: Side, data: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in side.sends_folder:
-        monkeypatch.setattr(module, "FOLDER", ROOT / "training")
-    space: Space = {"learning_rate": one_of(0.01)}
-    study = side.helpers.tune({**data, "epochs": 5}, space, trials=1, parallel=1, replicas=2)
-    assert study.run and study.run.replicas == study.run.metrics["world_size"] == 2
-    first, second = (one["rows"] for one in study.run.metrics["replicas"])
-    assert first["stop"] == second["start"]
-    assert study.best.result == pytest.approx(study.run.metrics["loss"], abs=1e-4)
 
 
 @pytest.mark.parametrize(

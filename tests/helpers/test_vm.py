@@ -20,7 +20,6 @@ from urllib.parse import parse_qsl
 import boto3
 import google.auth
 import pytest
-import torch
 from botocore.validate import ParamValidator
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
@@ -31,7 +30,6 @@ from GCP_helpers import machines as compute_engine
 from GCP_helpers import vm as gcp_vm
 from lesson import LessonError
 from lesson.jobs.request import Request
-from lesson.jobs.runs import Run
 from lesson.machines import vm
 from tests.helpers.sides import SIDES, Side, both_sides
 
@@ -44,31 +42,6 @@ def script_of(request: Request) -> vm.Script:
         script = request["run_instances"]["UserData"]
     assert isinstance(script, vm.Script)
     return script
-
-
-def state(run: Run) -> dict[str, torch.Tensor]:
-    tensors: dict[str, torch.Tensor] = torch.load(run.folder / "model.pt")["model"]
-    return tensors
-
-
-@pytest.mark.slow  # notebook 19 has it too
-def test_the_machine_trains_the_model_of_the_managed_job(
-    side: Side, data: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The same description goes to both; two replicas on Google's side, one on Amazon's."""
-    job = {"args": data | {"epochs": 5}, "machine": side.machine}
-    managed = side.helpers.train(**job)
-    gpus = {"gpu": "T4", "gpu_count": 2} if side.cloud == "Google" else {}
-    run = side.helpers.train_on_vm(**job, **gpus)
-    for name, weights in state(managed).items():
-        torch.testing.assert_close(state(run)[name], weights, rtol=0, atol=1e-5)
-    assert run.metrics["world_size"] == (2 if gpus else 1)
-    assert run.accuracy == managed.accuracy and run.place.endswith(" (this machine)")
-    folder = script_of(run.request).path.parent
-    assert (folder / "switched-off").exists()
-    said = capsys.readouterr().out
-    assert "an hour at list price; here it costs nothing" in said
-    assert run.cost and run.artefacts.startswith(data["train"].rpartition("/data/")[0])
 
 
 @both_sides(fast="Amazon")

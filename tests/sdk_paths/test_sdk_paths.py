@@ -136,15 +136,13 @@ STOPS = [100, 300, 500, 700, 900]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize("sent", SENT)
 @pytest.mark.parametrize("way", ["CustomTrainingJob", "ModelTrainer", "ModelTrainer-Torchrun"])
 def test_five_stops_of_a_spot_job_change_no_bit_of_the_model(
-    data: Path, way: str, sent: str, replicas: int, tmp_path: Path
+    data: Path, way: str, replicas: int
 ) -> None:
-    script = what(sent, tmp_path)
-    name = f"spot-{way}-{sent}-{replicas}".lower()
-    undisturbed = sending.torchrun(Sending(script, f"{name}-here", replicas, LONG, data))
+    name = f"spot-{way}-{replicas}".lower()
+    undisturbed = sending.torchrun(Sending(FOLDER, f"{name}-here", replicas, LONG, data))
     local_cloud.rehearse(STOPS)
-    results = WAYS[way](Sending(script, name, replicas, LONG, data, spot=True))
+    results = WAYS[way](Sending(FOLDER, name, replicas, LONG, data, spot=True))
     assert len(results.metrics["epochs"]["resumed"]) == len(STOPS)
     assert torch.equal(results.weights, undisturbed.weights)

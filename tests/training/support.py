@@ -134,6 +134,15 @@ def cluster_specs(replicas: int) -> list[str]:
     return [json.dumps({"cluster": cluster, "task": task, **rest}) for task in tasks]
 
 
+def two_of_torchrun() -> list[dict[str, str]]:
+    """The variables that torchrun gives to two processes."""
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    return [
+        {"TORCHELASTIC_RUN_ID": "x", "RANK": str(rank), "LOCAL_RANK": str(rank), **common}
+        for rank in range(2)
+    ]
+
+
 class Replicas:
     """Several processes that train one model on this machine, each with a log of its own."""
 

@@ -19,7 +19,19 @@ from tests.training.support import (
     table,
     train,
 )
-from tests.training.test_checkpoints import build_changed_model
+
+
+def build_changed_model(features: int, hidden: Sequence[int], seed: int) -> nn.Module:
+    """A learner's own network, which has random numbers and buffers."""
+    torch.manual_seed(seed)
+    width = hidden[0]
+    return nn.Sequential(
+        nn.Linear(features, width),
+        nn.BatchNorm1d(width),
+        nn.ReLU(),
+        nn.Dropout(0.3),
+        nn.Linear(width, 1),
+    )
 
 
 @pytest.fixture

@@ -275,7 +275,7 @@ def test_a_changed_copy_trains_as_a_plain_loop(case: Case, replicas: int, tmp_pa
             assert answer[name] == pytest.approx(value, abs=1e-5)
 
 
-@pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("replicas", [1, 2])
 def test_dropout_and_batch_norm_resume_with_the_same_bits(replicas: int, tmp_path: Path) -> None:
     script = changed_copies(tmp_path, "dropout")
     data, val = archives(CASES[0], tmp_path)

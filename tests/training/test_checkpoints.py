@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import signal
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
 from local_cloud import Status
 from testing.examples import with_examples
@@ -76,64 +74,27 @@ def test_a_run_that_dies_in_any_step_resumes_from_its_last_checkpoint_to_the_sam
     assert metrics(folder / "run")["epochs"]["resumed"] == resumed + ([kept + 1] if kept else [])
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
 def test_five_kills_in_one_training_leave_no_trace_in_the_model(
-    archive: Path, tmp_path: Path, replicas: int
+    archive: Path, tmp_path: Path
 ) -> None:
-    """A service that loses one of several replicas kills the others, too."""
+    """Kills of several replicas are in test_losses.py."""
     flags = ("--epochs", 300, "--patience", 0, "--batch_size", 16, "--hidden", "200,200")
-    with as_replicas(replicas, archive, tmp_path / "undisturbed", *flags) as running:
-        assert running.codes() == [0] * replicas
+    train(archive, tmp_path / "undisturbed", *flags)
     flags += ("--checkpoint_every", 1)
     run = tmp_path / "run"
     for life in range(5):
         before = saved_epochs(run)
-        with as_replicas(replicas, archive, run, *flags) as running:
+        with as_replicas(1, archive, run, *flags) as running:
             wait_until(partial(has_saved_more_than, before + random.randrange(9), run))
             if life % 2:  # between writing a file and giving it its name
                 wait_until(partial(is_half_written, run))
-            for process in running.processes:
-                process.kill()
-            assert running.codes() == [-signal.SIGKILL] * replicas
-    with as_replicas(replicas, archive, run, *flags) as running:
-        assert running.codes() == [0] * replicas
+            running.processes[0].kill()
+            assert running.codes() == [-signal.SIGKILL]
+    with as_replicas(1, archive, run, *flags) as running:
+        assert running.codes() == [0]
     same(run, tmp_path / "undisturbed")
     assert len(metrics(run)["epochs"]["resumed"]) == 5
     assert not (run / "checkpoints").exists()  # what was half written is gone, too
-
-
-def build_changed_model(features: int, hidden: Sequence[int], seed: int) -> nn.Module:
-    """A learner's own network, which has random numbers and buffers."""
-    torch.manual_seed(seed)
-    width = hidden[0]
-    return nn.Sequential(
-        nn.Linear(features, width),
-        nn.BatchNorm1d(width),
-        nn.ReLU(),
-        nn.Dropout(0.3),
-        nn.Linear(width, 1),
-    )
-
-
-def train_changed(rank: int, size: int, flags: tuple[Any, ...], stop: int | None = None) -> Ended:
-    with instead(build_model=build_changed_model):
-        return train_as(rank, size, flags, False, stop)
-
-
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_dropout_and_batch_normalisation_resume_to_the_same_bits(
-    pool: Pool, archive: Path, tmp_path: Path, replicas: int
-) -> None:
-    def flags(name: str) -> tuple[Any, ...]:
-        more = ("--epochs", 12, "--batch_size", 16, "--checkpoint_every", 3)
-        return flags_for(archive, tmp_path / name, *more)
-
-    assert codes(pool.run(replicas, train_changed, flags("undisturbed"))) == {0}
-    for step in (20, 11):  # of three in each epoch
-        assert codes(pool.run(replicas, train_changed, flags("run"), step)) == {RESTART}
-    assert codes(pool.run(replicas, train_changed, flags("run"))) == {0}
-    same(tmp_path / "run", tmp_path / "undisturbed")
-    assert metrics(tmp_path / "run")["epochs"]["resumed"] == [7, 10]
 
 
 @pytest.fixture

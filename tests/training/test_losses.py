@@ -24,10 +24,12 @@ from tests.training.support import (
     FOR_LONG,
     LOOPBACK,
     SCRIPT,
+    Replicas,
     cluster_specs,
     save,
     table,
     train,
+    two_of_torchrun,
     wait_until,
 )
 from training import train_nn
@@ -75,12 +77,15 @@ class Machine:
         self, log: Path, environment: Mapping[str, str], *flags: Any, gpus: int = 0, fork: bool
     ) -> None:
         self.log, self.fork = log, fork
-        script = ["-c", WITH_GPUS.format(gpus=gpus)] if gpus else [str(SCRIPT)]
-        self.command = [sys.executable, *script, *map(str, flags)]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        script = SCRIPT
+        if gpus:
+            script = log.with_suffix(".py")
+            script.write_text(WITH_GPUS.format(gpus=gpus))
+        self.command = [sys.executable, str(script), *map(str, flags)]
         self.environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **LOOPBACK}
         self.environment["PYTHONFAULTHANDLER"] = "1"  # for code()
         self.environment |= environment
-        log.parent.mkdir(parents=True, exist_ok=True)
         self.start()
 
     def start(self) -> None:
@@ -211,18 +216,6 @@ def survives(machines: list[Machine], folder: Path, kills: int, seed: int) -> in
 
 
 @pytest.mark.slow
-def test_4_kills_at_random_moments_leave_the_weights_as_they_are_without(
-    pool: Pool, archive: Path, tmp_path: Path
-) -> None:
-    flags = (*SMALL, "--epochs", 500)
-    with job(2, archive, tmp_path / "run", *flags, "--checkpoint_every", 5) as machines:
-        survives(machines, tmp_path / "run", kills=4, seed=random.randrange(2**32))
-    expected = undisturbed(pool, 2, archive, tmp_path / "other", *flags)
-    assert torch.equal(weights_of(tmp_path / "run"), expected)
-    assert not (tmp_path / "run/checkpoints").exists()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("size", "parallelism"), [(2, "data"), (3, "data"), (2, "model")])
 def test_50_kills_at_random_moments_leave_the_weights_as_they_are_without(
     pool: Pool, archive: Path, tmp_path: Path, size: int, parallelism: str
@@ -237,6 +230,56 @@ def test_50_kills_at_random_moments_leave_the_weights_as_they_are_without(
     expected = undisturbed(pool, size, archive, tmp_path / "other", *flags)
     assert torch.equal(weights_of(tmp_path / "run"), expected)
     assert not (tmp_path / "run/checkpoints").exists()
+
+
+# ---- in the middle of a message ------------------------------------------------------------------
+# The second replica begins to receive a message of 64 MB. Only then the first one sends it.
+LARGE_MESSAGE = """
+import os, sys, time
+from pathlib import Path
+import torch
+import torch.distributed as dist
+from training import train_nn
+
+receiving = Path(sys.argv.pop(1))
+
+def send_large_message(tensor, async_op=False):
+    large = torch.zeros(2**24)
+    if dist.get_rank() == 0:
+        while not receiving.exists():
+            time.sleep(0.02)
+    message = dist.broadcast(large, 0, async_op=True)
+    if dist.get_rank() == 1:
+        time.sleep(0.5)  # until gloo has said so to the first one
+        receiving.touch()
+        time.sleep(600)
+    return message if async_op else message.wait()
+
+dist.all_reduce = send_large_message
+sys.exit(train_nn.main())
+"""
+
+
+def test_a_replica_killed_in_the_middle_of_a_message_ends_the_other_one(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Gloo does not notice; while the replica is only stopped, the other one waits for it."""
+    (script := tmp_path / "script.py").write_text(LARGE_MESSAGE)
+    receiving = tmp_path / "receiving"
+    data = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run")
+    path = {"PYTHONPATH": str(SCRIPT.parents[1])}
+    environments = [{**path, **variables} for variables in two_of_torchrun()]
+    logs = tmp_path / "logs"
+    with Replicas(environments, logs, receiving, *data, script=script) as running:
+        first, second = running.processes
+        wait_until(receiving.exists)
+        second.send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        assert first.poll() is None, running.said(0)
+        second.kill()
+        wait_until(lambda: first.poll() is not None, seconds=20)
+        assert running.codes() == [1, -signal.SIGKILL]
+        assert running.said(0)[-1] == f"{LOST}, no model was written"
 
 
 # ---- several GPUs, and torchrun -----------------------------------------------------------------
@@ -327,7 +370,8 @@ def test_with_checkpoints_torchrun_starts_the_replicas_of_a_machine_again(
     pool: Pool, archive: Path, tmp_path: Path
 ) -> None:
     flags = (*SMALL, "--epochs", 200)
-    with job(1, archive, tmp_path / "run", *flags, "--checkpoint_every", 4, gpus=2) as (machine,):
+    kept = (*flags, "--checkpoint_every", 4)
+    with job(1, archive, tmp_path / "run", *kept, gpus=2, fork=True) as (machine,):
         wait_until(lambda: newest_checkpoint(tmp_path / "run") > 0)
         os.kill(machine.replicas()[1], signal.SIGKILL)
         assert machine.code() == 0, machine.said()
@@ -357,7 +401,7 @@ def test_a_machine_whose_replicas_are_lost_four_times_leaves_the_next_start_to_t
 def test_without_checkpoints_the_loss_of_a_replica_ends_all_in_one_sentence(
     archive: Path, tmp_path: Path
 ) -> None:
-    with job(1, archive, tmp_path / "run", *FOR_LONG, gpus=2) as (machine,):
+    with job(1, archive, tmp_path / "run", *FOR_LONG, gpus=2, fork=True) as (machine,):
         wait_until(machine.trains)
         replicas = machine.replicas()
         os.kill(replicas[0], signal.SIGKILL)
@@ -370,7 +414,7 @@ def test_without_checkpoints_the_loss_of_a_replica_ends_all_in_one_sentence(
 def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
     archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * 1e30)
     flags = ("--learning_rate", 1e15, "--checkpoint_every", 1)
-    with job(1, archive, tmp_path / "run", *flags, gpus=2) as (machine,):
+    with job(1, archive, tmp_path / "run", *flags, gpus=2, fork=True) as (machine,):
         assert machine.code() == 2
         refusals = [line for line in machine.said() if "no finite loss in epoch" in line]
         assert 1 <= len(refusals) <= 2  # each replica says it once
@@ -382,7 +426,7 @@ def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
 def test_ctrl_c_ends_all_replicas(archive: Path, tmp_path: Path, whom: str, every: int) -> None:
     """A terminal sends it to all of them, a notebook's button or a service to the first."""
     flags = (*FOR_LONG, "--checkpoint_every", every)
-    with job(1, archive, tmp_path / "run", *flags, gpus=2) as (machine,):
+    with job(1, archive, tmp_path / "run", *flags, gpus=2, fork=True) as (machine,):
         wait_until(machine.trains)
         replicas = machine.replicas()
         machine.kill(signal.SIGINT) if whom == "all" else machine.process.send_signal(signal.SIGINT)

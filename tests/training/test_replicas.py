@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,14 +23,13 @@ from tests.training.support import (
     FOR_LONG,
     LOOPBACK,
     SCRIPT,
-    Replicas,
     as_process,
     as_replicas,
     cluster_specs,
-    free_port,
     save,
     table,
     train,
+    two_of_torchrun,
     wait_until,
 )
 from training import train_nn
@@ -56,16 +53,6 @@ def archive(tmp_path: Path) -> Path:
     return save(tmp_path / "data.npz", **table(rows=41))
 
 
-def trained_by(replicas: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
-    """The weights that so many processes of their own give, or this one alone."""
-    if replicas == 1:
-        assert train(archive, folder, *flags).code == 0
-        return weights(folder)
-    with as_replicas(replicas, archive, folder, *flags) as running:
-        assert running.codes() == [0] * replicas, [log.read_text() for log in running.logs]
-    return weights(folder)
-
-
 def trained_in(pool: Pool, replicas: int, archive: Path, folder: Path, *flags: Any) -> torch.Tensor:
     """The weights that so many replicas give that have the script imported already."""
     given = ("--train", archive, "--val", archive, "--model_dir", folder, *flags)
@@ -74,28 +61,21 @@ def trained_in(pool: Pool, replicas: int, archive: Path, folder: Path, *flags: A
 
 
 # ---- one model ----------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("batch", "apart"),
-    [
-        (0, False),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((16, True), (1, False))),
-    ],
-)
-def test_1_2_and_3_replicas_give_the_same_weights(
-    pool: Pool, archive: Path, tmp_path: Path, batch: int, apart: bool
+def test_processes_that_find_each_other_train_the_model_of_one(
+    archive: Path, tmp_path: Path
 ) -> None:
-    """apart: as processes of their own, which find each other by themselves."""
-    flags = ("--epochs", 20, "--batch_size", batch, "--seed", 3)
-    train_with = trained_by if apart else partial(trained_in, pool)
-    one = trained_by(1, archive, tmp_path / "1", *flags)
-    for replicas in (2, 3):
-        several = train_with(replicas, archive, tmp_path / str(replicas), *flags)
-        torch.testing.assert_close(several, one, rtol=0, atol=1e-5)
-    histories = [
-        np.genfromtxt(tmp_path / name / "history.csv", delimiter=",")[1:, :4] for name in "123"
-    ]
-    np.testing.assert_allclose(histories[1], histories[0], rtol=0, atol=1e-5)
-    np.testing.assert_allclose(histories[2], histories[0], rtol=0, atol=1e-5)
+    """For more numbers of replicas, on more tables, see test_parallel.py."""
+    flags = ("--epochs", 20, "--batch_size", 16, "--seed", 3)
+    assert train(archive, tmp_path / "one", *flags).code == 0
+    with as_replicas(2, archive, tmp_path / "two", *flags) as running:
+        assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
+    one, two = (weights(tmp_path / name) for name in ("one", "two"))
+    torch.testing.assert_close(two, one, rtol=0, atol=1e-5)
+    one, two = (
+        np.genfromtxt(tmp_path / name / "history.csv", delimiter=",")[1:, :4]
+        for name in ("one", "two")
+    )
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
 
 
 def test_metrics_name_every_replicas_rows(archive: Path, tmp_path: Path) -> None:
@@ -284,24 +264,6 @@ def test_the_chiefs_port_taken_by_another_is_said(archive: Path) -> None:
 
 
 # ---- torchrun -----------------------------------------------------------------------------------
-def two_of_torchrun() -> list[dict[str, str]]:
-    """The variables that torchrun gives to two processes."""
-    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
-    return [
-        {"TORCHELASTIC_RUN_ID": "x", "RANK": str(rank), "LOCAL_RANK": str(rank), **common}
-        for rank in range(2)
-    ]
-
-
-@pytest.mark.slow  # the next tests have them too
-def test_the_variables_of_torchrun(archive: Path, tmp_path: Path) -> None:
-    flags = ("--train", archive, "--val", archive, "--epochs", 5, "--model_dir", tmp_path / "run")
-    with Replicas(two_of_torchrun(), tmp_path / "logs", *flags) as running:
-        assert running.codes() == [0, 0], [log.read_text() for log in running.logs]
-    train(archive, tmp_path / "one", "--epochs", 5)
-    torch.testing.assert_close(weights(tmp_path / "run"), weights(tmp_path / "one"))
-
-
 @pytest.mark.parametrize("runs", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_replicas_end_in_order(archive: Path, tmp_path: Path, runs: int) -> None:
     """Python's own end, past the threads of gloo: no hang, no abort, and nothing is said."""
@@ -319,19 +281,6 @@ def test_replicas_end_in_order(archive: Path, tmp_path: Path, runs: int) -> None
         assert [process.returncode for process in processes] == [0, 0], said
         assert [err for _, err in said] == ["", ""]
         assert "validation:accuracy" in said[0][0]
-
-
-def test_torchrun_itself(archive: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2"]
-    command += [f"--master_port={free_port()}", str(SCRIPT), f"--train={archive}"]
-    command += [f"--val={archive}", "--epochs=5", f"--model_dir={tmp_path / 'run'}"]
-    done = subprocess.run(
-        command, env={**os.environ, **LOOPBACK}, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    train(archive, tmp_path / "one", "--epochs", 5)
-    torch.testing.assert_close(weights(tmp_path / "run"), weights(tmp_path / "one"))
-    assert metrics(tmp_path / "run")["world_size"] == 2
 
 
 def test_a_sentence_is_written_at_once_lest_those_of_several_replicas_run_together(
@@ -379,55 +328,6 @@ def test_when_a_replica_is_killed_the_job_ends_and_no_model_is_written(
     assert not (tmp_path / "run/model.pt").exists()
 
 
-# The second replica begins to receive a message of 64 MB. Only then the first one sends it.
-LARGE_MESSAGE = """
-import os, sys, time
-from pathlib import Path
-import torch
-import torch.distributed as dist
-from training import train_nn
-
-receiving = Path(sys.argv.pop(1))
-
-def send_large_message(tensor, async_op=False):
-    large = torch.zeros(2**24)
-    if dist.get_rank() == 0:
-        while not receiving.exists():
-            time.sleep(0.02)
-    message = dist.broadcast(large, 0, async_op=True)
-    if dist.get_rank() == 1:
-        time.sleep(0.5)  # until gloo has said so to the first one
-        receiving.touch()
-        time.sleep(600)
-    return message if async_op else message.wait()
-
-dist.all_reduce = send_large_message
-sys.exit(train_nn.main())
-"""
-
-
-def test_a_replica_killed_in_the_middle_of_a_message_ends_the_other_one(
-    archive: Path, tmp_path: Path
-) -> None:
-    """Gloo does not notice; while the replica is only stopped, the other one waits for it."""
-    (script := tmp_path / "script.py").write_text(LARGE_MESSAGE)
-    receiving = tmp_path / "receiving"
-    data = ("--train", archive, "--val", archive, "--model_dir", tmp_path / "run")
-    path = {"PYTHONPATH": str(SCRIPT.parents[1])}
-    environments = [{**path, **variables} for variables in two_of_torchrun()]
-    logs = tmp_path / "logs"
-    with Replicas(environments, logs, receiving, *data, script=script) as running:
-        first, second = running.processes
-        wait_until(receiving.exists)
-        second.send_signal(signal.SIGSTOP)
-        time.sleep(5)
-        assert first.poll() is None, running.said(0)
-        second.kill()
-        wait_until(lambda: first.poll() is not None, seconds=20)
-        assert running.codes() == [1, -signal.SIGKILL]
-        assert running.said(0)[-1] == LOST
-
-
 def test_bad_input_is_refused_by_all(tmp_path: Path) -> None:
     archive = save(tmp_path / "data.npz", X_train=table()["X_train"] * np.nan)
     with as_replicas(2, archive, tmp_path / "run") as running:
@@ -442,25 +342,3 @@ def test_what_one_replica_refuses_ends_the_other_too(archive: Path, tmp_path: Pa
         assert running.codes() == [2, 1]
         assert "--model_dir" in running.said(0)[-1]
         assert "another replica ended" in running.said(1)[-1]
-
-
-@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_when_nobody_comes_it_is_said(
-    archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rank: int
-) -> None:
-    code = (
-        "import sys, functools, torch.distributed as dist; from datetime import timedelta;"
-        "brief = functools.partial(dist.init_process_group, timeout=timedelta(seconds=1));"
-        "dist.init_process_group = brief;"
-        "from training import train_nn; sys.exit(train_nn.main())"
-    )
-    command = [sys.executable, "-c", code, "--train", archive, "--val", archive]
-    environment = {"CLUSTER_SPEC": cluster_specs(2)[rank], "TORCH_CPP_LOG_LEVEL": "FATAL"}
-    done = subprocess.run(
-        [*command, "--model_dir", tmp_path / "run"],
-        cwd=SCRIPT.parents[1], env={**environment, **LOOPBACK}, capture_output=True, text=True,
-        timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr == f"{LOST}\n"
-    assert not (tmp_path / "run/model.pt").exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +24,6 @@ from tests.training.support import (
     save,
     table,
     train,
-    wait_until,
 )
 from training import train_nn
 from training.train_nn import Replica, find_replicas
@@ -247,46 +245,6 @@ def test_gloo_takes_the_network_that_sagemaker_names_unless_told_another(
         assert running.codes() == codes
         refused = [line for line in running.said(0) if "none-such" in line]
         assert len(refused) == (0 if own else 1)
-
-
-# ---- the meeting --------------------------------------------------------------------------------
-def may_change_hosts() -> bool:
-    """Whether a process may have an /etc/hosts of its own."""
-    command = ["unshare", "--user", "--map-root-user", "--mount"]
-    command += ["mount", "--bind", "/etc/hosts", "/etc/hosts"]
-    if not shutil.which("unshare"):
-        return False
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not may_change_hosts(), reason="needs a mount namespace")
-def test_a_host_whose_name_nobody_knows_at_first_is_met_when_it_is_known(
-    archive: Path, tmp_path: Path
-) -> None:
-    known = tmp_path / "hosts"
-    known.write_text("127.0.0.1 localhost\n")
-    port, folder = free_port(), tmp_path / "run"
-    first, second = (in_version_3(2, number, "algo-1", port) for number in (1, 2))
-    shell = f'mount --bind "{known}" /etc/hosts && exec "$0" "$@"'
-    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", shell]
-    command += [sys.executable, str(SCRIPT), "--train", str(archive), "--val", str(archive)]
-    command += ["--epochs", "3", "--model_dir", str(folder)]
-    log = tmp_path / "second.log"
-    path = {"PATH": os.environ["PATH"]}
-    with log.open("wb") as out:
-        late = subprocess.Popen(
-            command, env=path | second | {"TORCH_CPP_LOG_LEVEL": "WARNING"}, stdout=out, stderr=out
-        )
-    try:
-        wait_until(lambda: "cannot be retrieved" in log.read_text())  # torch's own warning
-        assert late.poll() is None
-        known.write_text("127.0.0.1 localhost\n127.0.0.1 algo-1\n")
-        done = subprocess.run(command, env=path | first, capture_output=True, text=True, timeout=90)
-        assert (done.returncode, late.wait(timeout=90)) == (0, 0), (done, log.read_text())
-    finally:
-        late.kill()
-        late.wait()
-    assert json.loads((folder / "metrics.json").read_text())["world_size"] == 2
 
 
 # ---- channels -----------------------------------------------------------------------------------

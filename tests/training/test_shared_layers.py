@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
-import os
+import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +13,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.training import pool as processes
+from tests.training.pool import Pool
 from training import shared_layers
 
-LOOPBACK = "lo0" if os.uname().sysname == "Darwin" else "lo"
 SIZES = (2, 3)
 
 
@@ -114,35 +113,23 @@ def outputs_of(model: nn.Module) -> Tensor:
     return outputs
 
 
-# ---- processes ----------------------------------------------------------------------------------
+# ---- replicas -----------------------------------------------------------------------------------
 Work = Callable[..., dict[str, Any]]
 
 
-def replica(folder: Path, rank: int, size: int, work: Work, arguments: tuple[Any, ...]) -> None:
-    """Do some work as one of several replicas, and save what it returns."""
-    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
-    torch.set_num_threads(1)
-    store = dist.FileStore(str(folder / "store"), size)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
-    torch.save(work(rank, size, *arguments), folder / f"{rank}.pt")
-    os._exit(0)  # past the threads of gloo
+def meet(rank: int, size: int, work: Work, *arguments: Any) -> bytes:
+    """Do some work as one of several replicas; what it returns, saved."""
+    dist.init_process_group("gloo", init_method=processes.meeting_url, rank=rank, world_size=size)
+    torch.save(work(rank, size, *arguments), saved := io.BytesIO())
+    dist.barrier()  # no replica leaves another that still has something to send
+    dist.destroy_process_group()
+    return saved.getvalue()
 
 
-def as_replicas(size: int, folder: Path, work: Work, *arguments: Any) -> list[dict[str, Any]]:
+def as_replicas(pool: Pool, size: int, work: Work, *arguments: Any) -> list[dict[str, Any]]:
     """What some work returns in each of several processes, by rank."""
-    folder.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])  # torch is imported once
-    processes = [
-        context.Process(target=replica, args=(folder, rank, size, work, arguments), daemon=True)
-        for rank in range(size)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
-    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(size)]
+    done = pool.run(size, meet, work, *arguments)
+    return [torch.load(io.BytesIO(each), weights_only=True) for each in done]
 
 
 # ---- the same network ---------------------------------------------------------------------------
@@ -163,8 +150,8 @@ def train_shared(rank: int, size: int, networks: list[Build]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_replicas_that_share_layers_train_the_network_of_one(size: int, tmp_path: Path) -> None:
-    weights = as_replicas(size, tmp_path, train_shared, NETWORKS)
+def test_replicas_that_share_layers_train_the_network_of_one(pool: Pool, size: int) -> None:
+    weights = as_replicas(pool, size, train_shared, NETWORKS)
     for network in NETWORKS:
         model = build(network)
         before = outputs_of(model)
@@ -199,9 +186,9 @@ def train_in_float32(rank: int, size: int) -> dict[str, Any]:
     return shared_layers.whole(model, model.state_dict())
 
 
-def test_in_float32_torchs_own_optimizer_trains_the_network_of_one_too(tmp_path: Path) -> None:
+def test_in_float32_torchs_own_optimizer_trains_the_network_of_one_too(pool: Pool) -> None:
     expected = train_in_float32(0, 1)
-    for weights in as_replicas(2, tmp_path, train_in_float32):
+    for weights in as_replicas(pool, 2, train_in_float32):
         torch.testing.assert_close(weights, expected, rtol=0, atol=1e-6)
 
 
@@ -258,14 +245,14 @@ def resume(rank: int, size: int, network: Build, saved: dict[str, Any]) -> dict[
 
 @pytest.mark.parametrize("network", [without_biases, with_dropout_and_batch_normalisation])
 def test_a_checkpoint_is_that_of_one_replica_and_any_number_resumes_from_it(
-    network: Build, tmp_path: Path
+    pool: Pool, network: Build
 ) -> None:
     unbroken = build(network)
     train(unbroken, optimizer_of(unbroken), range(20))
     expected = dict(unbroken.state_dict())
 
-    saved = as_replicas(2, tmp_path / "2", save_checkpoint, network)[0]
-    for weights in as_replicas(3, tmp_path / "3", resume, network, saved):
+    saved = as_replicas(pool, 2, save_checkpoint, network)[0]
+    for weights in as_replicas(pool, 3, resume, network, saved):
         torch.testing.assert_close(weights, expected, rtol=0, atol=1e-9)
 
     alone = build(network)

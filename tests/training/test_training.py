@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from testing.examples import with_examples
 from tests.training.support import (
     SCRIPT,
+    as_process,
     save,
     table,
     train,
@@ -175,31 +175,6 @@ def test_small_steps_are_done_on_one_thread_and_large_ones_on_more(
     assert train_nn.choose_threads(rows, weights=2625) == threads
 
 
-def test_a_notebook_that_runs_it_twice_keeps_its_threads_precision_and_random_state(
-    archive: Path, tmp_path: Path
-) -> None:
-    """%run in a kernel, whose settings are neither what the script takes nor what it finds."""
-    flags = f"--train {archive} --val {archive} --epochs 2 --batch_size 8 --model_dir {tmp_path}"
-    cells = f"""
-import torch
-torch.set_num_threads(3)
-torch.set_float32_matmul_precision("medium")
-torch.manual_seed(7)
-before = torch.random.get_rng_state()
-%run {SCRIPT} {flags}/one
-%run {SCRIPT} {flags}/two
-print(torch.get_num_threads(), torch.get_float32_matmul_precision())
-print(torch.equal(torch.random.get_rng_state(), before))
-"""
-    (notebook := tmp_path / "cells.ipy").write_text(cells)
-    command = [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", str(notebook)]
-    home = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
-    done = subprocess.run(command, env=home, capture_output=True, text=True, timeout=120)
-    assert done.stdout.splitlines()[-2:] == ["3 medium", "True"], (done.stdout, done.stderr)
-    first, second = weights(tmp_path / "one"), weights(tmp_path / "two")
-    assert all(torch.equal(first[name], second[name]) for name in first)
-
-
 def test_a_run_imports_no_more_than_it_must(archive: Path, tmp_path: Path) -> None:
     code = (
         "import runpy, sys\n"
@@ -218,9 +193,8 @@ def test_a_run_imports_no_more_than_it_must(archive: Path, tmp_path: Path) -> No
 def test_a_run_as_a_process_and_one_inside_a_notebook_give_the_same_model(
     archive: Path, tmp_path: Path
 ) -> None:
-    flags = [f"--train={archive}", f"--val={archive}", "--epochs=5"]
-    command = [sys.executable, SCRIPT, *flags, f"--model_dir={tmp_path / 'process'}"]
-    subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, check=True, timeout=120)
+    flags = ("--train", archive, "--val", archive, "--epochs", 5)
+    assert as_process(*flags, "--model_dir", tmp_path / "process").code == 0
     train(archive, tmp_path / "inside", "--epochs", 5)
     first, second = weights(tmp_path / "process"), weights(tmp_path / "inside")
     assert all(torch.equal(first[name], second[name]) for name in first)

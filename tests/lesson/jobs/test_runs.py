@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 @pytest.fixture(scope="module")
-def run(data: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def shown() -> io.StringIO:
+    """What the run has printed."""
+    return io.StringIO()
+
+
+@pytest.fixture(scope="module")
+def run(data: Prepared, shown: io.StringIO, tmp_path_factory: pytest.TempPathFactory) -> Run:
     flags = {"train": data.train, "val": data.val, "epochs": 20}
-    return this_machine.train(flags, tmp_path_factory.mktemp("runs") / "first")
+    with redirect_stdout(shown):
+        return this_machine.train(flags, tmp_path_factory.mktemp("runs") / "first")
 
 
 def test_a_run_says_where_what_how_long_and_how_good(run: Run) -> None:
@@ -39,13 +48,8 @@ def test_a_run_says_where_what_how_long_and_how_good(run: Run) -> None:
     assert (Path(run.artefacts) / "model.pt").exists()
 
 
-def test_the_scripts_lines_are_shown_as_they_come(
-    data: Prepared, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    flags = {"train": data.train, "val": data.val, "epochs": 2}
-    this_machine.train(flags, tmp_path / "run")
-    shown = capfd.readouterr().out
-    assert shown == (tmp_path / "run" / "training.log").read_text()
+def test_the_scripts_lines_are_shown(run: Run, shown: io.StringIO) -> None:
+    assert shown.getvalue() == (run.folder / "training.log").read_text()
 
 
 def test_a_refusal_is_the_scripts_own_sentence_said_once(

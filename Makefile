@@ -105,6 +105,7 @@ hub: ## in a JupyterLab that runs already: the environment, its kernel there, co
 
 notebooks: setup ## write the notebooks again from the episodes, and the tables of pages from the code
 	@$(MAKE) --no-print-directory -C local-cloud tables
+	@$(BIN)/python -m tools.times
 	@$(BIN)/python -m tools.notebooks
 
 site: setup ## write the lesson's pages as HTML into site/, for learners and for instructors
@@ -115,6 +116,7 @@ check: setup ## of the lesson and of the local cloud: lint, types, lesson lint, 
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 	@$(BIN)/python -m tools.lint
+	@$(BIN)/python -m tools.times --check
 	@$(BIN)/python -m tools.notebooks --check
 	@$(MAKE) --no-print-directory -C local-cloud check
 

@@ -2,7 +2,8 @@
 
 A kernel needs 2 to 8 s of processor time to import the SDKs, and forking takes a hundredth of a
 second. What a kernel gets (folder, environment, random numbers) is its own; the lesson's own
-packages are not imported here, because each notebook has its own copy of them.
+packages are not imported here, because each notebook has its own copy of them. What the SDKs do
+again for each job, with the same result, they do once in a kernel (testing/once.py).
 
 A process with several threads must not be forked: the others are missing in the child, and what
 they had locked stays locked. So libraries that start threads on import are told not to, by ALONE,
@@ -33,7 +34,9 @@ ALONE = {
     # As in a kernel: ipykernel sets this before a cell can import matplotlib.
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
-LIGHT = Path(__file__).parents[1] / "AWS_helpers/light_imports.py"  # as connect() does it
+ROOT = Path(__file__).parents[1]
+LIGHT = ROOT / "AWS_helpers/light_imports.py"  # as connect() does it
+ONCE = ROOT / "local-cloud/testing/once.py"  # as in the tests' own processes
 LARGEST = 1 << 17  # bytes of a request: most of it is the environment
 
 
@@ -85,6 +88,10 @@ def main(listener: socket.socket, modules: Sequence[str]) -> None:
         runpy.run_path(str(LIGHT))["import_jsonschema"]()
         for module in modules:
             importlib.import_module(module)
+    if "sagemaker.train" in modules and "google.cloud.aiplatform" in modules:
+        once = runpy.run_path(str(ONCE))
+        once["install"]()
+        once["pack_once"]()
     if threads() > 1:
         sys.exit(f"kernels are not forked: {threads()} threads run after the imports")
     gc.collect()

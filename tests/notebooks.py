@@ -3,7 +3,9 @@
 `make test` runs the notebooks with `-p tests.notebooks`, in one session with the tests. Each of
 them finds a fresh copy of the project's files, without runs/ and work/, a local cloud that holds
 nothing, and the environment in which pytest was started: what an earlier notebook or test made is
-not there. Fixtures do not reach notebook cells, so this uses hooks.
+not there. The local cloud itself is one for all notebooks of a process, emptied after each, because
+starting it and importing torch for its jobs takes longer than some notebooks. Fixtures do not reach
+notebook cells, so this uses hooks.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from nbval import plugin
 from nbval.kernel import RunningKernel
 
 import local_cloud
+from testing.in_turn import CloudInTurn
 from testing.order import use_recorded
 from testing.workers import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tests import kernels, shown_outputs
@@ -29,6 +32,7 @@ from tools.environment.make import install_lesson
 # In which pytest was started: a worker's tests point its own SDKs at the worker's local cloud.
 _environment = dict(os.environ)
 _running: list[Alone] = []  # one notebook at most
+_clouds: list[CloudInTurn] = []  # one at most, from the first notebook on
 ENDED = {"SUCCEEDED", "FAILED", "STOPPED"}  # the states of jobs in which nothing bills
 
 
@@ -49,7 +53,7 @@ class Kernel(RunningKernel):
 
 
 class Alone:
-    """What one notebook has for itself: a folder, an environment, a local cloud."""
+    """What one notebook has for itself: a folder, an environment, a local cloud in its turn."""
 
     def __init__(self, notebook: Path, root: Path) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="notebook-")
@@ -64,11 +68,13 @@ class Alone:
         for name, value in _environment.items():
             self._patch.setenv(name, value)
         self._patch.setenv("IPYTHONDIR", str(here / "ipython"))
-        self._patch.setenv("LOCAL_CLOUD_HOME", str(here / "local-cloud"))
+        if not _clouds:
+            _clouds.append(CloudInTurn())
+        self._patch.setenv("LOCAL_CLOUD_HOME", str(_clouds[0].home.folder))
 
     def end(self) -> None:
-        """Stop its local cloud, remove the folder, and put back the environment."""
-        local_cloud.stop()
+        """Empty the local cloud, remove the folder, and put back the environment."""
+        _clouds[0].empty()
         self._patch.undo()
         self._folder.cleanup()
 
@@ -109,6 +115,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """If the session ends in the middle of a notebook."""
+    """End what is there, also if the session ends in the middle of a notebook."""
     for alone in _running:
         alone.end()
+    for cloud in _clouds:
+        cloud.end()

@@ -75,7 +75,7 @@ def start(
         return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     early = frozenset(fork_server.early(environment).items())
     if early not in servers:
-        servers[early] = fork_server.ForkServer({})
+        servers[early] = fork_server.ForkServer()
         servers[early].free = 0  # whatever else this machine does
         atexit.register(servers[early].close)
         asyncio.run(servers[early].ready(environment))

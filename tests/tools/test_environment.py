@@ -119,10 +119,12 @@ RUN_BY_OLD_PYTHONS = (
     "tools/__init__.py",
     "tools/environment/__init__.py",
     "tools/environment/__main__.py",
+    "tools/environment/compiled.py",
     "tools/environment/kernel.py",
     "tools/environment/make.py",
     "tools/lab/__init__.py",
     "tools/lab/hub.py",
+    "tools/times.py",
     PACKAGE_INDEX,
 )
 

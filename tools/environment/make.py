@@ -1,8 +1,8 @@
 """Make an environment and install into it: with uv, or with pip where uv cannot be had.
 
 Any Python from 3.8 runs this (`python -m tools.environment .venv` with packages, or with `-r
-tools/lock/requirements.txt`), so it imports the standard library alone, and the files beside it,
-which do the same. The environment has a newer Python if this one is too old for the lesson: uv
+tools/lock/requirements.txt`), so it imports the standard library alone, and files of tools/ that
+do the same. The environment has a newer Python if this one is too old for the lesson: uv
 finds one, or installs it. An environment that holds what is asked for is left as it is; any other,
 an unfinished one above all, is made from scratch.
 """
@@ -19,9 +19,12 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
+from tools import times
+from tools.environment.compiled import compile_packages
 from tools.environment.kernel import IPYTHON, install_kernel, install_lesson
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +39,8 @@ ROOMY = (
     6.0  # GB free, from which on it has everything: a space of SageMaker Studio has 5 by default
 )
 IS_SMALL = "small.txt"  # in an environment that lacks the packages of BigQuery and of the tests
-# Nothing is kept beside a small environment, and modules are compiled when they are first imported.
-NO_CACHES = {"UV_NO_CACHE": "1", "PIP_NO_CACHE_DIR": "1", "UV_COMPILE_BYTECODE": "0"}
+# Nothing is kept beside a small environment, in which nothing is compiled either.
+NO_CACHES = {"UV_NO_CACHE": "1", "PIP_NO_CACHE_DIR": "1"}
 
 
 def load(file: Path) -> ModuleType:
@@ -86,6 +89,11 @@ class Wanted:
             return [*project, "--group", f"{ROOT / 'pyproject.toml'}:lesson", "-c", str(LOCK)]
         return [*self.packages, *(word for file in self.files for word in ("-r", str(file)))]
 
+    def torch(self) -> str | None:
+        """Return the line that asks for torch, if there is one."""
+        lines = self.stamp().splitlines()
+        return next((line for line in lines if re.match(r"torch\b(?!-)", line)), None)
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Make the environment that the arguments describe, unless it is there."""
@@ -109,8 +117,9 @@ def make(folder: Path, wanted: Wanted) -> None:
     text = wanted.stamp()
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == text:
         return
-    print(f"Making {folder.name}, once: 20 seconds to three minutes.", flush=True)
+    print(f"Making {folder.name}, once.", flush=True)
     if wanted.lesson:
+        print(f"It takes about {times.SETUP}, and longer if packages are downloaded.", flush=True)
         wanted = fit(folder, wanted)
     python = folder / "bin" / "python"
     if sys.version_info < OLDEST:
@@ -125,9 +134,11 @@ def make(folder: Path, wanted: Wanted) -> None:
         install_local_cloud(python)
         install_lesson(folder / IPYTHON)
         install_kernel(folder)
-    if wanted.small:
-        drop_tests(folder)
-        (folder / IS_SMALL).touch()
+        if wanted.small:
+            drop_tests(folder)
+            (folder / IS_SMALL).touch()
+        else:
+            compile_packages(folder)
     stamp.write_text(text, encoding="utf-8")
 
 
@@ -227,31 +238,51 @@ def find_pip(python: Path) -> list[str] | None:
 
     The pip beside this interpreter will do, which saves unpacking another (ensurepip takes 4 s).
     """
-    outside = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
-    if succeeds(*outside, "--version"):
-        return outside
+    if has_pip():
+        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
     if succeeds(python, "-m", "ensurepip"):
         return [str(python), "-m", "pip", "--disable-pip-version-check"]
     return None
 
 
+def has_pip() -> bool:
+    """Return whether this interpreter has a pip that can install elsewhere: 22.3 was the first."""
+    try:
+        found = metadata.version("pip")
+    except metadata.PackageNotFoundError:
+        return False
+    return tuple(map(int, re.findall(r"\d+", found)[:2])) >= (22, 3)
+
+
 def install_with_uv(uv: Path, python: Path, wanted: Wanted) -> bool:
     """Install with uv, from where pip is configured to look, and check hashes; say if it worked."""
     environment: dict[str, str] = package_index.settings()
+    if wanted.lesson:
+        environment["UV_COMPILE_BYTECODE"] = "0"  # make() compiles what is needed
     install = [str(uv), "pip", "install", "--python", str(python)]
-    build = package_index.torch_build(install, _torch(wanted), environment)
+    build = package_index.torch_build(install, wanted.torch(), environment)
     checked = ["-c", str(HASHES)] if wanted.lesson else []
-    command = [*install, *package_index.options(environment), *build, *wanted.arguments(), *checked]
-    if subprocess.run(command, env=environment).returncode == 0:
-        return True
-    print("uv could not install this; pip tries.", flush=True)
-    return False
+    for arguments in uv_steps(wanted):
+        command = [*install, *package_index.options(environment), *build, *arguments, *checked]
+        if subprocess.run(command, env=environment).returncode:
+            print("uv could not install this; pip tries.", flush=True)
+            return False
+    return True
 
 
-def _torch(wanted: Wanted) -> str | None:
-    """Return the line that asks for torch, if there is one."""
-    lines = wanted.stamp().splitlines()
-    return next((line for line in lines if re.match(r"torch\b(?!-)", line)), None)
+def uv_steps(wanted: Wanted) -> Iterable[list[str]]:
+    """Give the arguments of each `uv pip install`.
+
+    The lock alone lists everything, so nothing is resolved, which saves seconds. Only torch's
+    ordinary build needs more, by which NVIDIA's cards are used.
+    """
+    if not wanted.lesson or len(wanted.files) > 1 or wanted.packages or wanted.small:
+        yield wanted.arguments()
+        return
+    yield ["--no-deps", *wanted.arguments()]
+    torch = wanted.torch()
+    if torch:
+        yield [torch]
 
 
 def install_with_pip(python: Path, wanted: Wanted) -> None:
@@ -279,5 +310,7 @@ def install_with_pip(python: Path, wanted: Wanted) -> None:
 def pip_steps(wanted: Wanted) -> Iterable[list[str]]:
     """Give the arguments of each `pip install`: one call checks hashes of all, or of nothing."""
     if wanted.lesson:
-        yield ["--require-hashes", "--no-deps", "-r", str(HASHES)]
-    yield wanted.arguments()
+        yield ["--no-compile", "--require-hashes", "--no-deps", "-r", str(HASHES)]
+        yield ["--no-compile", *wanted.arguments()]
+    else:
+        yield wanted.arguments()

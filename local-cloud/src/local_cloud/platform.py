@@ -22,6 +22,7 @@ from local_cloud.engine.serving.spec import Deployment, ServingState
 from local_cloud.engine.spec import Job
 from local_cloud.engine.studies.spec import Study
 from local_cloud.engine.studies.studies import Studies
+from local_cloud.engine.warm.warm_start import ForkServer
 from local_cloud.store.damage import damage_error
 from local_cloud.store.objects import Objects
 from local_cloud.store.records import Records
@@ -92,11 +93,12 @@ class Platform:
         base_of: BaseOf = own_only,
         door: Door | None = None,
         private: Sequence[Path] = (),
+        fork_server: ForkServer | None = None,
     ) -> Platform:
         """Open what is in the folder, or make it; the engine is not started.
 
-        space: how much may be written there; cores, hook, hidden, base_of, door, private:
-        the engine's.
+        space: how much may be written there; cores, hook, hidden, base_of, door, private,
+        fork_server: the engine's.
         """
         records, s3_records = Records(folder / "records.sqlite"), Records(folder / "s3.sqlite")
         _require_records_of(folder, ("buckets", "jobs", "deployments"), records)
@@ -112,6 +114,7 @@ class Platform:
             door=door,
             private=private,
             given=_paths_below(private, environment),
+            fork_server=fork_server,
         )
         return cls(
             records=records,

@@ -37,6 +37,7 @@ from local_cloud.console.site.sessions import Sessions
 from local_cloud.disk_errors import ADVICE, disk_error
 from local_cloud.engine.rehearsals import failures
 from local_cloud.engine.spec import EngineError
+from local_cloud.engine.warm.warm_start import ForkServer
 from local_cloud.errors import LocalCloudError
 from local_cloud.google import services as google
 from local_cloud.http import bodies
@@ -85,6 +86,7 @@ class LocalCloud:
         self.problem: LocalCloudError | None = None  # why it does not start
         self.sessions = Sessions(home.secret(), port)
         self._source = Source(Path(__file__).parent, BEGAN)
+        self._fork_server = ForkServer()  # what has torch imported stays when all else is emptied
         self._lifespan = Starlette(lifespan=self._lives)
         self._open()
 
@@ -110,6 +112,7 @@ class LocalCloud:
             base_of=PulledImages(home.images).base_of,
             door=self.door,
             private=(home.folder,),
+            fork_server=self._fork_server,
         )
         self._clouds = [google.service(self._platform), amazon.service(self._platform)]
         routes = [
@@ -145,6 +148,7 @@ class LocalCloud:
         gc.freeze()  # the SDKs' many objects live to the end: looking at them delays requests
         yield
         await self._platform.close()
+        await asyncio.to_thread(self._fork_server.close)
 
     def _status(self, _: Request) -> JSONResponse:
         platform = self._platform

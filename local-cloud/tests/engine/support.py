@@ -17,6 +17,7 @@ import psutil
 from local_cloud.engine.jobs.queue import JobQueue
 from local_cloud.engine.processes import reaper
 from local_cloud.engine.spec import Job, JobContext, Plan, Replica, State
+from local_cloud.engine.warm.warm_start import ForkServer
 from local_cloud.store.records import Records
 from local_cloud.store.space import Space
 
@@ -91,11 +92,14 @@ async def engine(
     cores: int = 4,
     hook: Path | None = None,
     space: Space | None = None,
+    fork_server: ForkServer | None = None,
 ) -> AsyncIterator[JobQueue]:
     """A running engine on a folder; the next one on the same folder finds what this one left."""
     folder.mkdir(exist_ok=True)
     records = Records(folder / "records.db")
-    running = JobQueue(folder / "jobs", records, cores=cores, hook=hook, space=space)
+    running = JobQueue(
+        folder / "jobs", records, cores=cores, hook=hook, space=space, fork_server=fork_server
+    )
     await running.start({"cloud": cloud or Cloud()})
     try:
         yield running

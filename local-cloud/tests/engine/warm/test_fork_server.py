@@ -229,7 +229,7 @@ def test_a_process_with_threads_or_something_to_say_is_not_forked(
 
 def test_there_is_a_process_for_each_number_of_threads_while_there_is_memory() -> None:
     async def story() -> None:
-        server = fork_server.ForkServer({})
+        server = fork_server.ForkServer()
         try:
             for threads in "1213":
                 await server.ready({"OMP_NUM_THREADS": threads})
@@ -471,5 +471,25 @@ def test_it_sees_its_mounts_and_draws_its_own_random_numbers(tmp_path: Path) -> 
             assert job.state is State.SUCCEEDED, logs
             assert logs[0] != logs[1] and all(0 <= float(log) < 1 for log in logs)
         assert not os.path.exists("/gcs-of-a-test")
+
+    run(story())
+
+
+def test_what_forks_outlives_a_queue_that_was_handed_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('here')\n")
+    kept = fork_server.ForkServer()
+
+    async def story() -> None:
+        pids = set[int]()
+        for _ in range(2):  # as when all is emptied: the second finds what the first has left
+            here = tmp_path / "engine"
+            async with engine(here, Cloud(a=plan(str(script))), fork_server=kept) as running:
+                assert (await ended(running, "a"))[1] == "here\n"
+                pids.add(only(running).pid)
+                running.delete("a")
+        assert len(pids) == 1 and alive(*pids)
+        kept.close()
+        assert not alive(*pids)
 
     run(story())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -66,6 +65,7 @@ class JobQueue:
         door: job_network.Door | None = None,
         private: Sequence[Path] = (),
         given: Sequence[Path] = (),
+        fork_server: ForkServer | None = None,
     ) -> None:
         """folder: where the jobs' folders and logs are, this engine's alone; cores: None, all.
 
@@ -73,7 +73,8 @@ class JobQueue:
         written; None: what this machine allows by default. hidden: a text that nobody is to
         read in a log. base_of: what jobs of an image stand on. door: how jobs that have a
         network of their own reach the server. private: folders that no job may see, beside the
-        homes and the jobs' own; given: what of them all jobs see.
+        homes and the jobs' own; given: what of them all jobs see. fork_server: one that outlives
+        this queue; None: one that ends with it.
         """
         self._folder = folder.resolve()
         self._records = records
@@ -94,11 +95,12 @@ class JobQueue:
         self._remover = Remover(self._folder)
         self._open = False
         self._is_due = False  # a look whose turn it is
+        self._fork_server = fork_server or ForkServer()
+        self._ends_fork_server = fork_server is None
         # By the first mark a later server finds what this one left, by the second the reaper
         # finds this server's replicas and not those of a server that has taken its place.
         self._engine_mark = {"LOCAL_CLOUD_ENGINE": str(self._folder)}
-        self._run_mark = {"LOCAL_CLOUD_RUN": secrets.token_hex(8)}
-        self._fork_server = ForkServer(self._engine_mark | self._run_mark)
+        self._run_mark = self._fork_server.mark
 
     async def start(self, dialects: Mapping[str, TrainingDialect]) -> None:
         """Put in order what an earlier server left, start the reaper and the queue.
@@ -169,7 +171,8 @@ class JobQueue:
         if self._tasks:
             await asyncio.wait(self._tasks.values())
         self._jobs.write_all()
-        await asyncio.to_thread(self._fork_server.close)
+        if self._ends_fork_server:
+            await asyncio.to_thread(self._fork_server.close)
         await asyncio.to_thread(self.reaper.close)
         await asyncio.to_thread(self._remover.close)
 

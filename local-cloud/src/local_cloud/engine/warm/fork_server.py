@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -174,11 +175,15 @@ class WarmProcess:
 
 
 class ForkServer:
-    """The processes that fork, each of which is there while it is used."""
+    """The processes that fork, each of which is there while it is used.
 
-    def __init__(self, marks: Mapping[str, str]) -> None:
-        """Keep marks: environment entries by which a server's processes are found."""
-        self._marks = marks
+    `mark` is the environment entry by which this server's processes are found, and not those of a
+    server that has taken its place.
+    """
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self.mark = {"LOCAL_CLOUD_RUN": secrets.token_hex(8)}
         self.free = FREE
         self.processes: dict[str, WarmProcess] = {}  # by early variables, the last used is last
         self._all: list[WarmProcess] = []
@@ -196,7 +201,7 @@ class ForkServer:
                 warm.send_home()
                 warm = None
             if warm is None and self._is_able and machine.free_memory() >= self.free:
-                warm = await asyncio.to_thread(WarmProcess, settings, self._marks)
+                warm = await asyncio.to_thread(WarmProcess, settings, self.mark)
                 self._is_able = warm.can_fork
                 self._all = [each for each in self._all if not each.has_ended] + [warm]
             if warm and warm.can_fork:

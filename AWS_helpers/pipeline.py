@@ -49,14 +49,16 @@ def pipeline(
     machine: str = MACHINE,
     name: str = "titanic",
     code: str | Path | Run | None = None,
+    label: str | None = None,
 ) -> Definition:
     """Build the pipeline prepare, train, evaluate, register, and return its definition.
 
-    `args` are flags of train_nn.py, as for train(), without the data, and `code` is as for train().
-    A model is registered, as approved, if its mean score on the validation rows is better than
-    this: the share of right answers, unless `code` defines another score. The SDK uploads the table
-    and the code while the steps are made; nothing runs yet. `.pipeline` is the SDK's own object,
-    whose definition() is what is sent. Raises LessonError for a table that is not there.
+    `args` are flags of train_nn.py, as for train(), without the data, `code` is as for train(), and
+    `label` as for prepare(). A model is registered, as approved, if its mean score on the
+    validation rows is better than this: the share of right answers, unless `code` defines another
+    score. The SDK uploads the table and the code while the steps are made; nothing runs yet.
+    `.pipeline` is the SDK's own object, whose definition() is what is sent. Raises LessonError for
+    a table that is not there.
     """
     from sagemaker.core.workflow.parameters import ParameterFloat, ParameterInteger
     from sagemaker.core.workflow.pipeline_context import PipelineSession
@@ -72,7 +74,7 @@ def pipeline(
         parameters.append(ParameterInteger("Epochs", args["epochs"]))
         args = {**args, "epochs": parameters[-1]}
     with refusals(f"building the pipeline {name}"), _quiet():
-        prepared = pipeline_steps.prepare(session, Path(table), machine)
+        prepared = pipeline_steps.prepare(session, Path(table), machine, label=label)
         trained = pipeline_steps.train(session, prepared, args, machine=machine, code=folder)
         judged, score = pipeline_steps.evaluate(
             session, prepared, trained, machine=machine, code=folder

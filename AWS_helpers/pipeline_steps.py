@@ -14,7 +14,7 @@ from AWS_helpers.serving import JSON, PROGRAM, default_region
 from AWS_helpers.session import current_session
 from AWS_helpers.storage import send
 from lesson import ROOT
-from lesson.jobs.code import SCRIPT, score_name
+from lesson.jobs.code import PREPARES, SCRIPT, score_name
 
 if TYPE_CHECKING:
     from sagemaker.core.processing import ScriptProcessor
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 STEPS = Path(__file__).with_name("steps")  # the scripts of the processing steps
 CONTAINER = "/opt/ml/processing"  # where a processing job finds its inputs
-LESSON = (ROOT / "lesson/__init__.py", ROOT / "lesson/preparation.py")
 KEPT = "P30D"  # for so long the result of a step is used again
 
 
-def prepare(session: PipelineSession, table: Path, machine: str) -> ProcessingStep:
+def prepare(
+    session: PipelineSession, table: Path, machine: str, *, label: str | None
+) -> ProcessingStep:
     """Return the step that makes the two archives of a table."""
     from sagemaker.mlops.workflow.steps import ProcessingStep
 
@@ -38,9 +39,12 @@ def prepare(session: PipelineSession, table: Path, machine: str) -> ProcessingSt
         name="prepare",
         step_args=_processor(session, machine).run(
             code=str(STEPS / "prepare.py"),
-            inputs=[_input("table", _upload(table)), _input("lesson", _upload(*LESSON))],
+            inputs=[
+                _input("table", _upload(table)),
+                _input("lesson", _upload(*PREPARES, root=ROOT / "lesson")),
+            ],
             outputs=[_output("train"), _output("val")],
-            arguments=[table.name],
+            arguments=[table.name, label] if label else [table.name],
         ),
         cache_config=_cache(),
     )
@@ -200,15 +204,16 @@ def _cache() -> CacheConfig:
     return CacheConfig(enable_caching=True, expire_after=KEPT)
 
 
-def _upload(*files: Path) -> str:
-    """Upload files; return the URI of their folder.
+def _upload(*files: Path, root: Path | None = None) -> str:
+    """Upload files, all of one folder or of those below `root`; return the URI of their folder.
 
     It changes with the contents: a step that is given the same URI is given the same files.
     """
+    root = root or files[0].parent
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
-    own, folder = current_session(), f"pipelines/{files[0].parent.name}-{digest.hexdigest()[:12]}"
+    own, folder = current_session(), f"pipelines/{root.name}-{digest.hexdigest()[:12]}"
     for path in files:
-        send(own, path, f"{folder}/{path.name}")
+        send(own, path, f"{folder}/{path.relative_to(root)}")
     return f"{own.uri}/{folder}"

@@ -22,7 +22,7 @@ from GCP_helpers.session import Session, current_session, refusals
 from GCP_helpers.storage import send
 from lesson import ROOT, LessonError, target
 from lesson.jobs import sending
-from lesson.jobs.code import FOLDER, folder_of
+from lesson.jobs.code import FOLDER, PREPARES, folder_of
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from lesson.money import budget, costs
@@ -33,7 +33,6 @@ from lesson.services.sessions import new_name
 if TYPE_CHECKING:
     from google.cloud.aiplatform import PipelineJob
 
-LESSON = (ROOT / "lesson/__init__.py", ROOT / "lesson/preparation.py")
 KEPT = Path("runs/pipelines")
 
 
@@ -47,6 +46,7 @@ class Definition:
     better_than: float
     machine: str  # of the endpoint
     code: Path  # the folder with train_nn.py
+    label: str = ""  # the column to predict of another table than the passengers'
 
 
 def pipeline(
@@ -57,13 +57,14 @@ def pipeline(
     machine: str = "n1-standard-2",
     file: str | Path = KEPT / "titanic.yaml",
     code: str | Path | Run | None = None,
+    label: str | None = None,
 ) -> Definition:
     """Compile the pipeline of pipeline_components.py into a file, and return its definition.
 
-    `args` are flags of train_nn.py, as for train(), without the data, and `code` is as for train().
-    A model is deployed, to `machine`, if its mean score on the validation rows is better than this:
-    the share of right answers, unless `code` defines another score. Raises LessonError for a table
-    that is not there.
+    `args` are flags of train_nn.py, as for train(), without the data, `code` is as for train(), and
+    `label` as for prepare(). A model is deployed, to `machine`, if its mean score on the validation
+    rows is better than this: the share of right answers, unless `code` defines another score.
+    Raises LessonError for a table that is not there.
     """
     from kfp import compiler  # type: ignore[import-untyped]
 
@@ -71,7 +72,9 @@ def pipeline(
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     compiler.Compiler().compile(_titanic(), str(file))
     folder = folder_of(code) if code else FOLDER
-    return Definition(Path(file), Path(table), dict(args), better_than, machine, folder)
+    return Definition(
+        Path(file), Path(table), dict(args), better_than, machine, folder, label or ""
+    )
 
 
 def _titanic() -> Any:
@@ -188,6 +191,7 @@ def _parameters(
     """Return what the pipeline is given."""
     return {
         "table": table,
+        "label": definition.label,
         "code": code,
         "args": dict(definition.args),
         "better_than": definition.better_than,
@@ -217,7 +221,7 @@ def _places(definition: Definition) -> tuple[str, str]:
 def _files(definition: Definition) -> list[tuple[Path, str]]:
     """Return the files of the code, each with its name in the code's folder."""
     scripts = [(path, f"training/{path.name}") for path in sorted(definition.code.glob("*.py"))]
-    return [*scripts, *((path, str(path.relative_to(ROOT))) for path in LESSON)]
+    return [*scripts, *((path, str(path.relative_to(ROOT))) for path in PREPARES)]
 
 
 def _lay_out(definition: Definition) -> Path:

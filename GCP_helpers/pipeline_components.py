@@ -20,14 +20,14 @@ COMMAND = ["python3", "-c", serving.START]  # of the container that answers, as 
 
 
 @dsl.component(base_image=PYTHON, packages_to_install=["pandas", "scikit-learn"])
-def prepare(table: str, code: str, data: Output[Dataset]) -> None:
-    """Split a table of passengers, and write the archives for training and for validation."""
+def prepare(table: str, label: str, code: str, data: Output[Dataset]) -> None:
+    """Split a table, and write the archives for training and for validation."""
     import sys
 
     sys.path.insert(0, code)
     from lesson.preparation import prepare
 
-    made = prepare(table, data.path)
+    made = prepare(table, data.path, label or None)
     data.metadata.update(train_rows=made.train_rows, val_rows=made.val_rows)
 
 
@@ -92,9 +92,11 @@ def deploy(
 
 
 @dsl.pipeline(name="titanic")
-def titanic(table: str, code: str, args: dict, better_than: float, place: dict) -> float:
+def titanic(
+    table: str, label: str, code: str, args: dict, better_than: float, place: dict
+) -> float:
     """Deploy a model only if its score is better than `better_than`."""
-    prepared = prepare(table=table, code=code)
+    prepared = prepare(table=table, label=label, code=code)
     data = prepared.outputs["data"]
     trained = train(data=data, code=code, args=args)
     model = trained.outputs["model"]

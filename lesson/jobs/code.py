@@ -17,6 +17,12 @@ from lesson.jobs.runs import Run
 
 FOLDER = ROOT / "training"  # the lesson's own code
 SCRIPT = "train_nn.py"
+# What a pipeline sends of the lesson: its step that prepares a table imports these.
+PREPARES = (
+    ROOT / "lesson/__init__.py",
+    ROOT / "lesson/preparation.py",
+    *sorted((ROOT / "lesson/own_table").glob("*.py")),
+)
 KEPT = Path("runs/code")  # folders with the code of runs, each named by its digest
 
 

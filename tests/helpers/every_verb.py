@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 
 from tests.AWS_helpers import recording as amazon
 from tests.GCP_helpers import recording as google
-from tests.helpers.sides import SIDES, Side
+from tests.helpers.sides import ROOT, SIDES, Side
 
 RECORDERS = {"Google": google.record, "Amazon": amazon.record}
 PROJECT = {"Google": {"project": "my-project"}, "Amazon": {}}
@@ -49,6 +50,14 @@ class Printed:
         return False
 
 
+def changed_copy(folder: Path) -> Path:
+    """Return a learner's copy of the code, with another network."""
+    shutil.copytree(ROOT / "training", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    script = folder / "train_nn.py"
+    script.write_text(script.read_text().replace("nn.ReLU()", "nn.Tanh()"))
+    return folder
+
+
 def main(side: Side, files: list[str]) -> None:
     """Call every verb; an event says which one begins."""
 
@@ -62,7 +71,8 @@ def main(side: Side, files: list[str]) -> None:
     train, val = call("upload", *files, prefix="data")
     call("estimate_cost", side.machine, gpu="T4")
     flags = {"train": train, "val": val, "epochs": 3}
-    run = call("train", flags)
+    with tempfile.TemporaryDirectory() as folder:
+        run = call("train", flags, code=changed_copy(Path(folder, "mine")))
     endpoint = call("deploy", run)
     call("predict", endpoint, [{"Pclass": 1, "Sex": "female", "Embarked": "S"}])
     call("register", run)

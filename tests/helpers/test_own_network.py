@@ -34,7 +34,6 @@ def copy(folder: Path, section: str) -> Path:
     """The folder of the lesson's code, with the changes of a section of the page."""
     shutil.copytree(ROOT / "training", folder, ignore=shutil.ignore_patterns("__pycache__"))
     changed_copies(folder, section)
-    (folder / "preparation.py").unlink()
     return folder
 
 

@@ -15,7 +15,6 @@ PAGE = ROOT / "learners" / "change-the-script.md"
 FILES = {
     "train_nn.py": ROOT / "training" / "train_nn.py",
     "serve_nn.py": ROOT / "training" / "serve_nn.py",
-    "preparation.py": ROOT / "lesson" / "preparation.py",
 }
 
 

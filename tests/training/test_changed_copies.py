@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lesson.preparation import prepare
 from tests.training.changed_copies import (
     FILES,
     PAGE,
@@ -188,9 +189,10 @@ def with_two_more_columns(folder: Path) -> Any:
     shutil.copy(ROOT / "data/titanic_train.csv", folder / "data")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        exec(compile(make_table, str(PAGE), "exec"), {})
-    copied = imported(folder / "preparation.py")
-    return copied.prepare(folder / "runs/passengers.csv", folder / "runs/data")
+        names: dict[str, Any] = {"prepare": prepare}
+        exec(compile(make_table, str(PAGE), "exec"), names)
+    made = names["data"]
+    return made._replace(train=folder / made.train, val=folder / made.val)
 
 
 def read(archive: Path, part: str) -> tuple[Tensor, Tensor]:

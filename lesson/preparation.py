@@ -72,7 +72,8 @@ def read_file(csv: str | Path) -> pd.DataFrame:
         table = pd.read_csv(csv)
         names = _read_header(csv)
     except FileNotFoundError:
-        raise LessonError(f"{csv}: no such file; are you in the lesson's folder?") from None
+        here = Path.cwd()
+        raise LessonError(f"{csv}: no such file; name one that exists, seen from {here}") from None
     except (OSError, ValueError) as problem:
         raise LessonError(f"{csv} cannot be read as a CSV table: {problem}") from None
     twice = sorted({name for name in names if names.count(name) > 1 and name in (LABEL, *FEATURES)})

@@ -13,7 +13,7 @@ help: ## show this list
 
 OFFLINE := $(BIN)/python local-cloud/testing/offline.py
 # What a finished environment was made from (tools/environment/make.py).
-MADE_FROM := { cat tools/lock/requirements.txt; echo "-e local-cloud"; }
+MADE_FROM := { cat tools/lock/requirements.txt; echo "-e local-cloud"; echo "lesson GCP_helpers AWS_helpers"; }
 
 setup: ## make .venv with the locked versions (a second run installs nothing)
 	@{ test -x $(BIN)/python && $(MADE_FROM) | cmp -s - .venv/installed.txt; } || { \

@@ -85,7 +85,8 @@ def read_file(csv: str | Path, *, as_text: bool = False) -> pd.DataFrame:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
             table: pd.DataFrame = pd.read_csv(csv, **options)
     except FileNotFoundError:
-        raise LessonError(f"{csv}: no such file; are you in the lesson's folder?") from None
+        here = Path.cwd()
+        raise LessonError(f"{csv}: no such file; name one that exists, seen from {here}") from None
     except pd.errors.ParserWarning:
         raise LessonError(f"{csv} has longer lines than its first; name every column") from None
     except (OSError, ValueError) as problem:

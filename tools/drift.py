@@ -28,6 +28,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tools.environment import make
+from tools.environment.packages import install_packages
 from tools.lock import GROUPS
 
 ROOT = make.ROOT
@@ -181,6 +182,7 @@ def main() -> int:
         after = list_installed(python)
         changes = find_moved(before, after)
         make.install_local_cloud(python)
+        install_packages(FOLDER)
         fields = compare_fields(python)
         reports = [run_tests(python, each, house) for house, each in by_house(tests).items()]
     except make.SetupError as problem:

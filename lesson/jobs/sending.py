@@ -24,7 +24,8 @@ def check_readable(args: Mapping[str, Any], *places: str) -> None:
 def check_pipeline(args: Mapping[str, Any], table: str | Path) -> None:
     """Refuse a table that is not there, and flags that the lesson's pipelines set themselves."""
     if not Path(table).is_file():
-        raise LessonError(f"{table}: no such file; are you in the lesson's folder?")
+        here = Path.cwd()
+        raise LessonError(f"{table}: no such file; name one that exists, seen from {here}")
     for name in ("train", "val", "model_dir"):
         if name in args:
             raise LessonError(f"the pipeline sets {name} itself; leave it out of args")

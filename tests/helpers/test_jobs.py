@@ -196,3 +196,23 @@ def test_a_local_cloud_that_was_stopped_is_said_to_be_and_comes_back_with_all_jo
         side.helpers.list_jobs()
     side.helpers.connect()
     assert side.helpers.list_jobs()["name"][0] == side.name(run.job)
+
+
+FINDS_NOTHING_OF_OURS = """
+import importlib.util, os
+for name in ("lesson", "GCP_helpers", "AWS_helpers"):
+    assert importlib.util.find_spec(name) is None, name
+if folder := os.environ.get("SM_MODEL_DIR"):
+    open(f"{folder}/done.txt", "w").close()
+"""
+
+
+@pytest.mark.parametrize("first", ["import torch\n", ""], ids=["started warm", "started cold"])
+def test_a_job_does_not_find_the_lessons_packages(first: str, side: Side, tmp_path: Path) -> None:
+    """A script in any folder finds them with the same interpreter: tests/tools/test_environment.py.
+
+    A service's machine does not have them, so a job that imports them has to fail here, too.
+    """
+    (code := tmp_path / "code").mkdir()
+    (code / "look.py").write_text(first + FINDS_NOTHING_OF_OURS)
+    side.helpers.wait(side.send_script(code / "look.py"))

@@ -134,7 +134,7 @@ def table(**changes: Any) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "no such file"),
+        (None, "no such file; name one that exists, seen from /"),
         ("", "cannot be read as a CSV table"),
         (b"\xff\xfe\x00binary", "cannot be read as a CSV table"),
         ("Survived,Pclass,Sex\n1,1,male\n", "no column Age, SibSp, Parch, Fare, Embarked"),

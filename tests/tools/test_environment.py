@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import shutil
+import site
 import subprocess
 import sys
 import tarfile
@@ -122,6 +123,7 @@ RUN_BY_OLD_PYTHONS = (
     "tools/environment/compiled.py",
     "tools/environment/kernel.py",
     "tools/environment/make.py",
+    "tools/environment/packages.py",
     "tools/lab/__init__.py",
     "tools/lab/hub.py",
     "tools/times.py",
@@ -299,3 +301,52 @@ def test_a_file_that_is_not_the_locked_one_is_refused(
     hashes.write_text(f"tiny-package==1.0 --hash=sha256:{right}\n")
     environment.make(tmp_path / "new", Wanted((lock,)))
     assert imports_it(tmp_path / "new")
+    command = [tmp_path / "new/bin/python", "-c", "import lesson"]
+    assert subprocess.run(command, cwd=tmp_path, env=without_path()).returncode == 0
+
+
+# ---- a script of one's own -----------------------------------------------------------------------
+SCRIPT = """
+import importlib.util
+import GCP_helpers, AWS_helpers, lesson
+from lesson.preparation import Prepared
+for name in ("tools", "training", "data"):
+    assert importlib.util.find_spec(name) is None, name
+print(lesson.ROOT)
+"""
+
+
+def test_a_script_in_any_folder_finds_the_lessons_packages_and_no_others(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    script = tmp_path / "mine/my.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, env=without_path()
+    )
+    assert (done.stdout, done.stderr) == (f"{environment.ROOT}\n", "")
+
+
+def test_a_module_of_the_same_name_beside_a_script_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "lesson.py").write_text("print('mine')")
+    (tmp_path / "my.py").write_text("import lesson")
+    done = subprocess.run(
+        [sys.executable, tmp_path / "my.py"], capture_output=True, text=True, env=without_path()
+    )
+    assert done.stdout == "mine\n", done.stderr
+
+
+def without_path() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def test_another_environment_that_reads_this_one_does_not_find_them(tmp_path: Path) -> None:
+    """As a job's does, which has the packages of this one and none of the lesson's."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "job"], check=True)
+    python = tmp_path / "job/bin/python"
+    look = (
+        f"import site, importlib.util as util; site.addsitedir({site.getsitepackages()[0]!r});"
+        "print([name for name in ('torch', 'lesson', 'GCP_helpers', 'AWS_helpers')"
+        " if util.find_spec(name)])"
+    )
+    done = subprocess.run([python, "-c", look], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "['torch']\n", done.stderr

@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNEL = {"display_name": "Rented machines", "language": "python", "name": "rented-machines"}
 KERNEL_FOLDER = Path("share/jupyter/kernels", KERNEL["name"])  # below the environment
 
-# IPython reads this when a kernel starts. Only kernels find the lesson's packages by it: a job runs
-# with the same interpreter, and has what was sent with it and nothing else, as on the services.
+# IPython reads this when a kernel starts. Notebooks also find the folders that scripts elsewhere do
+# not (packages.py), such as training/.
 IPYTHON = "etc/ipython"  # below the environment
 KERNEL_CONFIG = """\
 # Written by tools/environment/kernel.py: notebooks find the lesson wherever Jupyter was started.

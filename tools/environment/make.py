@@ -26,6 +26,7 @@ from types import ModuleType
 from tools import times
 from tools.environment.compiled import compile_packages
 from tools.environment.kernel import IPYTHON, install_kernel, install_lesson
+from tools.environment.packages import PACKAGES, install_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "tools/lock/requirements.txt"
@@ -78,9 +79,9 @@ class Wanted:
     def stamp(self) -> str:
         """Return the text that is left in a finished environment: other contents have another."""
         listed = "".join(f"{each}\n" for each in self.packages)
-        local_cloud = f"-e {LOCAL_CLOUD.name}\n" if self.lesson else ""
+        ours = f"-e {LOCAL_CLOUD.name}\n{' '.join(PACKAGES)}\n" if self.lesson else ""
         texts = (file.read_text(encoding="utf-8") for file in self.files)
-        return "".join(texts) + listed + local_cloud
+        return "".join(texts) + listed + ours
 
     def arguments(self) -> list[str]:
         """Return the arguments of `install`, for pip and uv; those of a small one are for uv."""
@@ -132,6 +133,7 @@ def make(folder: Path, wanted: Wanted) -> None:
         install_with_pip(python, wanted)
     if wanted.lesson:
         install_local_cloud(python)
+        install_packages(folder)
         install_lesson(folder / IPYTHON)
         install_kernel(folder)
         if wanted.small:

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from tools.environment.kernel import IPYTHON, install_kernel, install_lesson
+from tools.environment.packages import install_packages
 from tools.lab import start_page
 from tools.notebooks.pages import write_pages
 from tools.pages.folder import ROOT
@@ -43,7 +44,9 @@ def copy_new(root: Path = ROOT) -> list[Path]:
 
 def prepare() -> None:
     """Make work/ ready for JupyterLab, and say what is new there."""
-    install_lesson(Path(sys.prefix, IPYTHON))  # also into an environment that conda has made
+    # Also into an environment that conda has made.
+    install_packages(Path(sys.prefix))
+    install_lesson(Path(sys.prefix, IPYTHON))
     install_kernel(Path(sys.prefix))
     made = len(copy_new())
     write_pages(ROOT)

@@ -297,7 +297,7 @@ def prepare(
     prepared; then nothing is written.
     """
     if label is not None:
-        return _prepare_own(csv, Path(folder), label, classes)
+        return _prepare_own(csv, Path(folder), label, classes=classes)
     train, val = split(read_passengers(csv))
     preparation = make_preparation().fit(inputs(train))
     arrays = {
@@ -307,7 +307,7 @@ def prepare(
     return _write_archives(Path(folder), arrays, to_json(preparation))
 
 
-def _prepare_own(csv: str | Path, folder: Path, label: str, classes: bool | None) -> Prepared:
+def _prepare_own(csv: str | Path, folder: Path, label: str, *, classes: bool | None) -> Prepared:
     """Prepare any table, and print what was done to it."""
     from lesson.own_table.arrays import make_arrays
     from lesson.own_table.report import describe

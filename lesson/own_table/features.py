@@ -41,7 +41,8 @@ def make_feature(column: Column, is_training: np.ndarray) -> Feature:
         return _make_of_words(column, known, is_training)
     fill = float(known.median() if column.kind == NUMBER else known.mode()[0])
     numbers = column.values.fillna(fill).to_numpy(dtype=float)
-    return _scaled(column, {"name": column.name, "fill": fill}, numbers, is_training)
+    fitted = {"name": column.name, "fill": fill}
+    return _scaled(column, fitted, numbers, is_training=is_training)
 
 
 def find_id(column: Column) -> str:
@@ -71,11 +72,11 @@ def _make_of_words(column: Column, known: pd.Series, is_training: np.ndarray) ->
     place = {word: float(code) for code, word in enumerate(categories)}
     codes = column.values.fillna(fill).map(place).fillna(UNSEEN).to_numpy(dtype=float)
     fitted = {"name": column.name, "fill": fill, "categories": categories}
-    return _scaled(column, fitted, codes, is_training)
+    return _scaled(column, fitted, codes, is_training=is_training)
 
 
 def _scaled(
-    column: Column, fitted: dict[str, Any], numbers: np.ndarray, is_training: np.ndarray
+    column: Column, fitted: dict[str, Any], numbers: np.ndarray, *, is_training: np.ndarray
 ) -> Feature:
     """Add mean and scale, and bring the numbers to them."""
     scaling = fit_scale(numbers[is_training])

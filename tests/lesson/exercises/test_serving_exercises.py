@@ -35,7 +35,7 @@ def predictor(tmp_path_factory: pytest.TempPathFactory) -> serve_nn.Predictor:
         fitted = str(archive["preparation"])
     weights = torch.nn.Sequential(torch.nn.Linear(7, 1)).state_dict()
     saved = {"features": 7, "hidden": [], "model": weights, "preparation": fitted}
-    return serve_nn.Predictor(saved)
+    return serve_nn.Predictor(saved, serve_nn.load_code(ROOT / "training"))
 
 
 def billed(seen: list[tuple[float, int]]) -> float:

@@ -14,7 +14,7 @@ from google.cloud import aiplatform
 from google.cloud.aiplatform import hyperparameter_tuning as hpt
 
 import AWS_helpers
-from AWS_helpers import jobs as aws_jobs
+from AWS_helpers import tuning as aws_tuning
 from GCP_helpers import session as gcp_session
 from lesson.exercises import tuning as exercises
 from lesson.jobs.studies import Between, between, one_of
@@ -130,7 +130,7 @@ def studies(
     folder = tmp_path_factory.mktemp("studies")
     rates, wide = (between(0.0001, 0.1, scale=scale) for scale in ("log", "linear"))
     with connected(folder), pytest.MonkeyPatch.context() as changed:
-        changed.setattr(aws_jobs, "FOLDER", ROOT / "tests/AWS_helpers/trial")
+        changed.setattr(aws_tuning, "FOLDER", ROOT / "tests/AWS_helpers/trial")
         tune = partial(AWS_helpers.tune, {}, parallel=2)
         own = tune({"learning_rate": rates}, trials=6)
         job = ended(google, on_google(folder, "titanic-fixed"))

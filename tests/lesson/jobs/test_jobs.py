@@ -55,7 +55,9 @@ def test_other_flags_may_hold_anything() -> None:
 def test_a_pipeline_needs_a_table_and_sets_some_flags_itself(tmp_path: Path) -> None:
     (table := tmp_path / "table.csv").touch()
     check_pipeline({"epochs": 3}, table)
-    with pytest.raises(LessonError, match=r"^none\.csv: no such file; are you in the lesson's"):
+    with pytest.raises(
+        LessonError, match=r"^none\.csv: no such file; name one that exists, seen from"
+    ):
         check_pipeline({}, "none.csv")
     with pytest.raises(LessonError, match=r"^the pipeline sets val itself; leave it out of args$"):
         check_pipeline({"val": "x"}, table)

@@ -26,8 +26,8 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.home = folder / "checkout", Home(folder / "home")
-        leave_out = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(CHECKOUT / "local_cloud", self.package, ignore=leave_out)
+        unfinished = shutil.ignore_patterns("*.pyc.*")  # that another process compiles just then
+        shutil.copytree(CHECKOUT / "local_cloud", self.package, ignore=unfinished)
         names = ("LOCAL_CLOUD_VERTEX_URL", "STORAGE_EMULATOR_HOST")
         clean = {name: value for name, value in os.environ.items() if name not in names}
         self.environment = clean | {"LOCAL_CLOUD_HOME": str(self.home.folder)}

@@ -1,4 +1,4 @@
-"""Nothing that was acknowledged is lost: clients and servers are killed at bad moments."""
+"""Nothing that was acknowledged is lost when a server is killed at a bad moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server process: started once, found again, stopped, reset; told apart from others'."""
+"""The server process: started once, found again, stopped and reset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from local_cloud import LocalCloudError
 from local_cloud.client import control
-from local_cloud.client.home import CHECKOUT, SERVER_NEEDS, Home, identity
+from local_cloud.client.home import CHECKOUT, SERVER_NEEDS, Home
 from local_cloud.extras import LIBRARIES
 from testing.imports import modules
 from tests.client.command_line import command_line
@@ -65,19 +65,6 @@ def test_two_starts_at_once_make_one_server(own: Home) -> None:
         thread.join()
     assert len(pids) == 3
     assert len(set(pids)) == 1
-
-
-def test_a_server_of_another_checkout_is_not_used(
-    own: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    control.start(own)
-    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
-    other = control.own(own)
-    assert other.folder != own.folder
-    said = capsys.readouterr()
-    assert str(own.folder) in said.err
-    assert said.out == ""  # which a shell reads from `env`
-    assert not control.status(other).running
 
 
 def test_the_list_of_what_a_server_needs_is_what_it_imports() -> None:
@@ -153,15 +140,3 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
 def test_a_folder_that_would_split_a_path_in_two_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LocalCloudError, match="colon"):
         control.start(Home(tmp_path / "a:b"))
-
-
-def test_reset_leaves_the_data_of_another_checkout_that_runs(
-    own: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two clones share the user's state folder, and only one of them has begun again."""
-    control.start(own)
-    (own.data / "buckets" / "something").mkdir(parents=True)
-    monkeypatch.setenv("LOCAL_CLOUD_HOME", str(own.folder))
-    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
-    assert control.reset().home.folder != own.folder
-    assert (own.data / "buckets" / "something").exists()

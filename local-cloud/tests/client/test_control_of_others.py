@@ -112,3 +112,28 @@ def test_it_says_how_to_start_one_and_stops_none_that_it_could_not_start_again(
     with pytest.raises(LocalCloudError, match="cannot start one"):
         control.reset(own)
     assert control.status(own).running
+
+
+def test_a_server_of_another_checkout_is_not_used(
+    own: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control.start(own)
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
+    other = control.own(own)
+    assert other.folder != own.folder
+    said = capsys.readouterr()
+    assert str(own.folder) in said.err
+    assert said.out == ""  # which a shell reads from `env`
+    assert not control.status(other).running
+
+
+def test_reset_leaves_the_data_of_another_checkout_that_runs(
+    own: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clones share the user's state folder, and only one of them has begun again."""
+    control.start(own)
+    (own.data / "buckets" / "something").mkdir(parents=True)
+    monkeypatch.setenv("LOCAL_CLOUD_HOME", str(own.folder))
+    monkeypatch.setattr(control, "identity", lambda: identity() | {"checkout": "/elsewhere"})
+    assert control.reset().home.folder != own.folder
+    assert (own.data / "buckets" / "something").exists()

@@ -106,7 +106,7 @@ def copy(tmp_path: Path) -> Iterator[Copy]:
     control.stop(made.home)
 
 
-def test_activate_starts_the_new_code_and_says_so(copy: Copy) -> None:
+def test_activate_and_start_start_the_new_code_and_say_so(copy: Copy) -> None:
     before, said = copy.activate()
     assert copy.activate() == (before, "")  # nothing has changed
     copy.update()
@@ -118,14 +118,10 @@ def test_activate_starts_the_new_code_and_says_so(copy: Copy) -> None:
     assert copy.activate() == (after, "")
     status, _ = copy.run("-m", "local_cloud", "status")
     assert "changed" not in status
-
-
-def test_start_in_a_shell_does_the_same(copy: Copy) -> None:
-    before, _ = copy.activate()
-    copy.update()
+    copy.update()  # and the command does the same
     started, said = copy.run("-m", "local_cloud", "start")
     assert "so it is started again" in said
-    assert f"process {before['pid']}" not in started
+    assert f"process {after['pid']}" not in started
     assert "changed" not in started
 
 

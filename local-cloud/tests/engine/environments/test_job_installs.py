@@ -15,12 +15,7 @@ import pytest
 from local_cloud.engine.environments import uv
 from local_cloud.engine.isolation import roots
 from local_cloud.engine.spec import JobContext, Plan, Replica, State
-from tests.engine.environments.test_job_environment import (
-    HERE,
-    OTHER,
-    logs,
-    script,
-)
+from tests.engine.environments.test_job_environment import HERE, OTHER, logs, script
 from tests.engine.environments.test_job_environment import cache as cache
 from tests.engine.environments.test_job_environment import of_the_user as of_the_user
 from tests.engine.support import Cloud, engine, run, until

@@ -13,17 +13,7 @@ import pytest
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.spec import ANY_NUMBER, JobContext, JobRefused, State
 from tests.engine.jobs.test_attempts import LEAVES_A_FILE, NOTE, interrupted
-from tests.engine.support import (
-    SLEEP,
-    STUBBORN,
-    Cloud,
-    engine,
-    gone,
-    plan,
-    run,
-    until,
-    written,
-)
+from tests.engine.support import SLEEP, STUBBORN, Cloud, engine, gone, plan, run, until, written
 
 ROOT = Path(__file__).parents[3]
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import psutil
@@ -91,8 +91,8 @@ def test_when_the_server_is_killed_its_replicas_end_and_the_record_says_so(tmp_p
 def in_place_of(path: Path, what: str) -> None:
     """Put there what a job may have put in the place of a file of its own."""
     if what == "socket":
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(os.path.relpath(path))  # a longer path is refused
+        with chdir(path.parent), socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path.name)  # a longer path is refused
     elif what == "pipe":
         os.mkfifo(path)
     elif what == "folder":

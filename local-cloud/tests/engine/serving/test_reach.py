@@ -9,9 +9,7 @@ import psutil
 import pytest
 
 from local_cloud.engine.isolation import network
-from local_cloud.engine.serving.spec import (
-    Unanswered,
-)
+from local_cloud.engine.serving.spec import Unanswered
 from tests import stranger
 from tests.engine.serving.test_deployments import (
     EP,

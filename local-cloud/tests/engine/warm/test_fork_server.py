@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from local_cloud.engine import system
@@ -21,17 +18,7 @@ from local_cloud.engine.warm import fork_server
 from tests import hidden
 from tests.engine.forks import TELLS, ended, only, plan, said
 from tests.engine.forks import lighter as lighter
-from tests.engine.forks import with_torch as with_torch
-from tests.engine.support import (
-    Cloud,
-    alive,
-    engine,
-    outside,
-    run,
-    until,
-    until_there,
-    written,
-)
+from tests.engine.support import Cloud, alive, engine, outside, run, until, until_there, written
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")
 
@@ -131,24 +118,6 @@ def test_there_is_a_process_for_each_number_of_threads_while_there_is_memory() -
     run(story())
 
 
-def test_when_the_forking_process_hangs_the_replica_starts_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fork_server, "FORKS", 0.2)
-    script = tmp_path / "script.py"
-    script.write_text("print('here')\n")
-
-    async def story() -> None:
-        async with engine(
-            tmp_path / "engine", Cloud(a=plan(str(script)), b=plan(str(script)))
-        ) as e:
-            await ended(e, "a")
-            os.kill(only(e).pid, signal.SIGSTOP)
-            assert (await ended(e, "b"))[1] == "here\n"
-
-    run(story())
-
-
 def test_others_see_a_forked_replicas_own_command_and_variables(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -224,46 +193,6 @@ def test_the_forking_processes_own_future_imports_are_not_the_scripts(tmp_path: 
     async def story() -> None:
         async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
             assert (await ended(running, "job"))[1] == "True\n"
-
-    run(story())
-
-
-def test_when_the_forking_process_is_killed_the_next_replica_starts_all_the_same(
-    tmp_path: Path,
-) -> None:
-    script = tmp_path / "script.py"
-    script.write_text("print('here')\n")
-    plans = {name: plan(str(script)) for name in ("first", "second", "third")}
-
-    async def story() -> None:
-        async with engine(tmp_path / "engine", Cloud(**plans)) as running:
-            assert (await ended(running, "first"))[1] == "here\n"
-            process = only(running)._process
-            process.kill()
-            process.wait()
-            for name in ("second", "third"):
-                assert (await ended(running, name))[1] == "here\n"
-
-    run(story())
-
-
-def test_it_ends_when_nobody_has_asked_for_a_while(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fork_server, "IDLE", 0.1)
-    script = tmp_path / "script.py"
-    script.write_text("import time\ntime.sleep(0.5)\nprint('here')\n")
-
-    async def story() -> None:
-        async with engine(tmp_path / "engine", Cloud(job=plan(str(script)))) as running:
-            running.submit("cloud", "job", 1)
-            await until(running, "job", State.RUNNING)
-            (process,) = running._fork_server._all
-            job = await until(running, "job")
-            assert job.state is State.SUCCEEDED  # its end is waited for
-            assert said(running.log("job", "r")) == "here\n"
-            while psutil.pid_exists(process.pid):  # nor does it stay as a zombie
-                await asyncio.sleep(0.05)
 
     run(story())
 

@@ -16,12 +16,7 @@ from local_cloud.engine.warm import fork_process, fork_server
 from tests.engine.forks import ended, only, plan, said
 from tests.engine.forks import lighter as lighter
 from tests.engine.forks import with_torch as with_torch
-from tests.engine.support import (
-    Cloud,
-    engine,
-    run,
-    until,
-)
+from tests.engine.support import Cloud, engine, run, until
 from tests.engine.warm.test_fork_server import script as script
 
 pytestmark = pytest.mark.skipif(not system.LINUX, reason="forks on Linux only")

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.amazon.sagemaker.jobs.test_endings import begun
-from tests.amazon.sagemaker.support import (
-    BUCKET,
-    channel,
-    go,
-    running,
-)
+from tests.amazon.sagemaker.support import BUCKET, channel, go, running
 
 
 class TestCheckpoints:

@@ -25,9 +25,7 @@ from tests.amazon.sagemaker.pipelines.pipeline_definitions import (
     text,
     tuning,
 )
-from tests.amazon.sagemaker.pipelines.test_pipelines import (
-    WHOLE,
-)
+from tests.amazon.sagemaker.pipelines.test_pipelines import WHOLE
 from tests.amazon.sagemaker.pipelines.test_pipelines import client as client
 
 

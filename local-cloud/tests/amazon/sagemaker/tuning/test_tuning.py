@@ -16,12 +16,7 @@ from local_cloud.client import control
 from local_cloud.client.control import Status
 from local_cloud.engine import system
 from local_cloud.engine.warm import fork_server
-from tests.amazon.sagemaker.support import (
-    Refusal,
-    go,
-    packed,
-    running,
-)
+from tests.amazon.sagemaker.support import Refusal, go, packed, running
 from tests.amazon.sagemaker.test_sdk import BUCKET as SDK_BUCKET
 from tests.amazon.sagemaker.test_sdk import sdk
 from tests.amazon.sagemaker.tuning.tuning_jobs import (

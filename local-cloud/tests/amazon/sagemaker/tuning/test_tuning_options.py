@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.amazon.sagemaker.support import (
-    Refusal,
-    go,
-    running,
-)
+from tests.amazon.sagemaker.support import Refusal, go, running
 from tests.amazon.sagemaker.tuning.test_tuning import lighter as lighter
 from tests.amazon.sagemaker.tuning.tuning_jobs import (
     BEST,

@@ -12,6 +12,7 @@ from tests.amazon.sagemaker.tuning.tuning_jobs import (
     BEST,
     NAME,
     RATE,
+    RATES,
     WARM,
     config,
     definition,
@@ -80,9 +81,6 @@ for epoch in range(int(words["--epochs"])):
     print("distance =", distance, flush=True)
     time.sleep(60 if epoch and distance > 4 else 0)
 """
-
-
-RATES = [{"Name": "rate", "Values": ["3", "4", "5", "9"]}]
 
 
 def test_early_stopping_ends_a_training_job_that_is_worse_than_the_others(tmp_path: Path) -> None:

@@ -143,14 +143,16 @@ class TestFailure:
             "cannot be started": Replica("r1", (), {}),
         }
         plans = {
-            f"job-{number}": Plan((Replica("r0", SLEEP, {}), replica, Replica("r2", SLEEP, {})))
+            f"job-{number}": Plan((Replica("r0", SLEEP, {}), replica))
             for number, replica in enumerate(wrong.values())
         }
 
         async def story() -> None:
-            async with engine(tmp_path, Cloud(**plans)) as here:
+            async with engine(tmp_path, Cloud(**plans), cores=10) as here:
+                for name in plans:
+                    here.submit("cloud", name, 2)
                 for name, why in zip(plans, wrong, strict=True):
-                    job = await ended(here, name, 3)
+                    job = await until(here, name)
                     assert job.outcome and (job.outcome.replica, job.outcome.code) == ("r1", 127)
                     assert why in job.outcome.last_lines[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -26,7 +27,8 @@ def names_imported(tree: ast.AST) -> set[str]:
     return names
 
 
-def modules(path: Path) -> set[str]:
+@functools.cache  # a file is asked about by many tests
+def modules(path: Path) -> frozenset[str]:
     """The modules and names that a file imports, each in full."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -34,7 +36,7 @@ def modules(path: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def import_graph(paths: Iterable[Path], root: Path) -> dict[str, set[str]]:

@@ -1,7 +1,7 @@
 """The order of the tests: the files that take longest come first, so that the workers end together.
 
 By itself pytest-xdist begins with the files that have most tests. `RECORD_DURATIONS=1 make test`
-writes the seconds of each file into `tests/durations.json`.
+writes the seconds of each file that it runs into `tests/durations.json`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Order:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put the tests of the longest files first, the rest in their order."""
-        durations = json.loads(self._recorded.read_text(encoding="utf-8"))
+        durations = self._read()
         items.sort(key=lambda item: -durations.get(item.nodeid.partition("::")[0], 0))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -41,7 +41,15 @@ class Order:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the seconds, if that was asked for; the workers' reports are all here."""
         if os.environ.get("RECORD_DURATIONS") and not hasattr(session.config, "workerinput"):
-            self._recorded.write_text(_as_json(self._seconds), encoding="utf-8")
+            house = self._recorded.parents[1]
+            before = {file: last for file, last in self._read().items() if (house / file).exists()}
+            seconds = Counter({**before, **self._seconds})
+            self._recorded.write_text(_as_json(seconds), encoding="utf-8")
+
+    def _read(self) -> dict[str, float]:
+        """Return the recorded seconds of each file."""
+        recorded: dict[str, float] = json.loads(self._recorded.read_text(encoding="utf-8"))
+        return recorded
 
 
 def _as_json(seconds: Counter[str]) -> str:

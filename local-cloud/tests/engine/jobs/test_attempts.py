@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from hypothesis import strategies as st
 from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.jobs.attempt_runner import AGAIN
 from local_cloud.engine.jobs.queue import JobQueue
-from local_cloud.engine.spec import ANY_NUMBER, Attempt, Job, JobContext, JobRefused, Outcome, State
+from local_cloud.engine.spec import ANY_NUMBER, Attempt, Job, JobContext, Outcome, State
 from local_cloud.store.records import Records
 from tests.engine.support import (
     LEAVES,
@@ -27,7 +25,6 @@ from tests.engine.support import (
     Cloud,
     alive,
     engine,
-    gone,
     outside,
     plan,
     python,
@@ -36,7 +33,6 @@ from tests.engine.support import (
     written,
 )
 
-ROOT = Path(__file__).parents[3]
 NOTE = "the stop that the test asked for"
 # Says what it finds in its folder, leaves something there, and stays.
 LEAVES_A_FILE = python(
@@ -176,14 +172,16 @@ class TestInterruption:
 
 class TestRetries:
     def test_certain_exit_codes_run_the_job_again(self, tmp_path: Path) -> None:
-        command = counting(tmp_path, 6, 139)
-        cloud = Cloud(a=plan(command, retried=frozenset({6, 139}), retries=3))
+        """All replicas of it, also those that had succeeded."""
+        commands = python("print('chief')"), counting(tmp_path, 6, 139)
+        cloud = Cloud(a=plan(*commands, retried=frozenset({6, 139}), retries=3))
 
         async def story() -> None:
             async with engine(tmp_path, cloud) as here:
-                here.submit("cloud", "a", 1)
+                here.submit("cloud", "a", 2)
                 job = await until(here, "a")
                 assert job.state is State.SUCCEEDED
+                assert here.log("a", "r0").read_text().endswith(f"{AGAIN}3\nchief\n")
                 assert [each.interrupted for each in job.attempts] == [None] * 3
                 assert all(each.started and each.ended for each in job.attempts)
                 assert cloud.collected == [
@@ -194,20 +192,27 @@ class TestRetries:
 
         run(story())
 
-    @pytest.mark.parametrize(("codes", "attempts"), [((6,) * 9, 3), ((1,), 1), ((6, 1), 2)])
-    def test_so_often_and_after_no_others(
-        self, tmp_path: Path, codes: tuple[int, ...], attempts: int
-    ) -> None:
-        cloud = Cloud(a=plan(counting(tmp_path, *codes), retried=frozenset({6}), retries=2))
+    def test_so_often_and_after_no_others(self, tmp_path: Path) -> None:
+        codes = {"often": (6,) * 9, "another": (1,), "then": (6, 1)}
+        attempts = {"often": 3, "another": 1, "then": 2}
+        plans = {}
+        for name in codes:
+            (tmp_path / name).mkdir()
+            command = counting(tmp_path / name, *codes[name])
+            plans[name] = plan(command, retried=frozenset({6}), retries=2)
+        cloud = Cloud(**plans)
 
         async def story() -> None:
             async with engine(tmp_path, cloud) as here:
-                here.submit("cloud", "a", 1)
-                job = await until(here, "a")
-                assert job.outcome
-                assert (job.state, job.outcome.reason) == (State.FAILED, "exit")
-                assert (job.outcome.code, len(job.attempts)) == (codes[attempts - 1], attempts)
-                assert len(cloud.collected) == 1  # once, at the end
+                for name in codes:
+                    here.submit("cloud", name, 1)
+                for name, count in attempts.items():
+                    job = await until(here, name)
+                    assert job.outcome
+                    assert (job.state, job.outcome.reason) == (State.FAILED, "exit")
+                    assert (job.outcome.code, len(job.attempts)) == (codes[name][count - 1], count)
+                # Once, at the end.
+                assert sorted(each.id for each in cloud.collected) == sorted(codes)
 
         run(story())
 
@@ -240,178 +245,6 @@ class TestRetries:
                 ]
 
         run(story())
-
-
-class TestEnd:
-    def test_cancel_between_two_attempts(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(attempt_runner, "PAUSE", 30)
-        cloud = Cloud(a=plan(LEAVES_A_FILE, interruptions=1))
-
-        async def story() -> None:
-            async with engine(tmp_path, cloud) as here:
-                here.submit("cloud", "a", 1)
-                await written(here.log("a", "r0"), 2)
-                here.interrupt("a", NOTE)
-                job = await until(here, "a", State.STAGING)
-                assert job.attempts[0].ended
-                here.stop("a")
-                assert here.get("a").state is State.STOPPING
-                job = await until(here, "a")
-                assert (job.state, len(job.attempts)) == (State.STOPPED, 1)
-                assert [done.state for done in cloud.collected] == [State.STOPPED]
-
-        run(story())
-
-    def test_cancel_while_the_replicas_are_being_ended(self, tmp_path: Path) -> None:
-        cloud = Cloud(a=plan(STUBBORN, interruptions=1, grace=0.3))
-
-        async def story() -> None:
-            async with engine(tmp_path, cloud) as here:
-                here.submit("cloud", "a", 1)
-                await written(here.log("a", "r0"))
-                here.interrupt("a", NOTE)
-                here.stop("a")
-                job = await until(here, "a")
-                assert (job.state, len(job.attempts)) == (State.STOPPED, 1)
-
-        run(story())
-
-    def test_an_input_that_is_gone_when_the_job_is_run_again(self, tmp_path: Path) -> None:
-        plans = [plan(SLEEP, interruptions=1)]
-
-        def staged(_: JobContext) -> Any:
-            if plans:
-                return plans.pop()
-            raise JobRefused("the input is gone")
-
-        async def story() -> None:
-            cloud = Cloud(a=staged)
-            async with engine(tmp_path, cloud) as here:
-                here.submit("cloud", "a", 1)
-                await until(here, "a", State.RUNNING)
-                here.interrupt("a", NOTE)
-                await until(here, "a", State.STAGING)
-                job = await until(here, "a")
-                assert job.outcome and job.outcome.message == "the input is gone"
-                assert len(cloud.collected) == 1  # the first attempt ran
-
-        run(story())
-
-    @pytest.mark.parametrize("limit", ["timeout", "deadline"])
-    def test_a_limit_counts_all_attempts(self, tmp_path: Path, limit: str) -> None:
-        allowed, each_ran = 3.0, 0.75
-        cloud = Cloud(a=plan(SLEEP, interruptions=ANY_NUMBER, **{limit: allowed}))
-
-        async def story() -> None:
-            async with engine(tmp_path, cloud) as here:
-                here.submit("cloud", "a", 1)
-                job = await until(here, "a", State.RUNNING)
-                for attempt in (1, 2):
-                    await asyncio.sleep(each_ran)
-                    await interrupted(here, "a", attempt)
-                job = await until(here, "a")
-                assert job.outcome
-                assert (job.outcome.reason, len(job.attempts)) == (limit, 3)
-                ran = sum((each.ended or 0) - (each.started or 0) for each in job.attempts)
-                passed = (job.ended or 0) - job.attempts[0].staged
-                used = ran if limit == "timeout" else passed
-                # Not what the last attempt alone would have been allowed.
-                assert allowed <= used < allowed + 2 * each_ran
-
-        run(story())
-
-    def test_a_limit_that_is_over_before_the_next_attempt(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(attempt_runner, "PAUSE", 2.5)
-
-        async def story() -> None:
-            async with engine(
-                tmp_path, Cloud(a=plan(SLEEP, interruptions=9, deadline=2.0))
-            ) as here:
-                here.submit("cloud", "a", 1)
-                await until(here, "a", State.RUNNING)
-                here.interrupt("a", NOTE)
-                job = await until(here, "a")
-                assert job.outcome and job.outcome.reason == "deadline"
-                assert [bool(each.started) for each in job.attempts] == [True, False]
-
-        run(story())
-
-    def test_a_job_keeps_its_place_on_the_machine(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            cloud = Cloud(a=plan(SLEEP, interruptions=1), b=plan(SLEEP))
-            async with engine(tmp_path, cloud, cores=1) as here:
-                here.submit("cloud", "a", 1)
-                here.submit("cloud", "b", 1)
-                await until(here, "a", State.RUNNING)
-                await interrupted(here, "a", 1)
-                assert here.get("b").state is State.QUEUED
-
-        run(story())
-
-    def test_a_closed_server_does_not_run_it_again(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            cloud = Cloud(a=plan(STUBBORN, interruptions=1, grace=0.3))
-            async with engine(tmp_path, cloud) as here:
-                here.submit("cloud", "a", 1)
-                await written(here.log("a", "r0"))
-                here.interrupt("a", NOTE)
-            async with engine(tmp_path, cloud) as here:
-                job = here.get("a")
-                assert job.outcome and job.outcome.reason == "lost"
-                assert len(job.attempts) == 1
-
-        run(story())
-
-
-@pytest.mark.parametrize("pause", [30.0, 0.0])  # killed in the pause, or in the second attempt
-def test_a_server_that_is_killed_after_an_interruption(tmp_path: Path, pause: float) -> None:
-    code = f"""if True:
-        import asyncio, sys
-        from pathlib import Path
-        from local_cloud.engine.jobs import attempt_runner
-        from local_cloud.engine.spec import State
-        from tests.engine.support import (
-            Cloud, LEAVES, engine, outside, plan, until, written,
-        )
-        attempt_runner.PAUSE = {pause}
-
-        async def main():
-            async with engine(Path(sys.argv[1]), Cloud(a=plan(LEAVES, interruptions=1))) as here:
-                here.submit("cloud", "a", 1)
-                log = here.log("a", "r0")
-                children = [outside(log, int((await written(log, 1))[0]))]
-                assert here.interrupt("a", "stopped")
-                await until(here, "a", State.STAGING)
-                lines = await written(log, 2 if {pause} else 4)
-                children += [outside(log, int(line)) for line in lines[1:] if line.isdigit()]
-                print(*children, flush=True)
-                await asyncio.Event().wait()
-
-        asyncio.run(main())
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdout
-        children = [int(word) for word in server.stdout.readline().split()]
-        assert len(children) == (1 if pause else 2)
-        server.kill()
-    assert gone(*children, within=5)
-
-    async def story() -> None:
-        async with engine(tmp_path, Cloud()) as here:
-            job = here.get("a")
-            assert job.outcome
-            assert (job.state, job.outcome.reason) == (State.FAILED, "lost")
-            assert len(job.attempts) == (1 if pause else 2)
-            await asyncio.sleep(0.2)
-            assert here.get("a") == job  # and it stays so
-
-    run(story())
 
 
 def test_a_record_from_before_there_were_attempts(tmp_path: Path) -> None:

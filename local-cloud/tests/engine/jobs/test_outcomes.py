@@ -8,24 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from local_cloud.engine.spec import (
-    Job,
-    JobContext,
-    JobRefused,
-    Plan,
-    Replica,
-    State,
-)
-from tests.engine.support import (
-    SLEEP,
-    Cloud,
-    ended,
-    engine,
-    plan,
-    python,
-    run,
-    until,
-)
+from local_cloud.engine.spec import Job, JobContext, JobRefused, Plan, Replica, State
+from tests.engine.support import SLEEP, Cloud, ended, engine, plan, python, run, until
 
 
 class TestSuccess:
@@ -149,26 +133,28 @@ class TestFailure:
 
         run(story())
 
-    @pytest.mark.parametrize(
-        ("wrong", "why"),
-        [
-            (Replica("r1", ("no-such-command",), {}), "No such file or directory: 'no-such-com"),
-            (Replica("r1", SLEEP, {}, folder=Path("/nowhere")), "No such file or directory: '/now"),
-            (Replica("r1", ("echo", "a\0b"), {}), "null byte"),
-            (Replica("r1", SLEEP, {"A=B": ""}), "illegal environment variable name"),
-            (Replica("r1", (), {}), "cannot be started"),
-        ],
-    )
-    def test_what_cannot_be_started_fails_as_in_a_shell(
-        self, tmp_path: Path, wrong: Replica, why: str
-    ) -> None:
-        cloud = Cloud(a=Plan((Replica("r0", SLEEP, {}), wrong, Replica("r2", SLEEP, {}))))
+    def test_what_cannot_be_started_fails_as_in_a_shell(self, tmp_path: Path) -> None:
+        missing = "No such file or directory: "
+        wrong = {
+            f"{missing}'no-such-com": Replica("r1", ("no-such-command",), {}),
+            f"{missing}'/now": Replica("r1", SLEEP, {}, folder=Path("/nowhere")),
+            "null byte": Replica("r1", ("echo", "a\0b"), {}),
+            "illegal environment variable name": Replica("r1", SLEEP, {"A=B": ""}),
+            "cannot be started": Replica("r1", (), {}),
+        }
+        plans = {
+            f"job-{number}": Plan((Replica("r0", SLEEP, {}), replica))
+            for number, replica in enumerate(wrong.values())
+        }
 
         async def story() -> None:
-            async with engine(tmp_path, cloud) as here:
-                job = await ended(here, "a", 3)
-                assert job.outcome and (job.outcome.replica, job.outcome.code) == ("r1", 127)
-                assert why in job.outcome.last_lines[0]
+            async with engine(tmp_path, Cloud(**plans), cores=10) as here:
+                for name in plans:
+                    here.submit("cloud", name, 2)
+                for name, why in zip(plans, wrong, strict=True):
+                    job = await until(here, name)
+                    assert job.outcome and (job.outcome.replica, job.outcome.code) == ("r1", 127)
+                    assert why in job.outcome.last_lines[0]
 
         run(story())
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import psutil
@@ -91,8 +91,8 @@ def test_when_the_server_is_killed_its_replicas_end_and_the_record_says_so(tmp_p
 def in_place_of(path: Path, what: str) -> None:
     """Put there what a job may have put in the place of a file of its own."""
     if what == "socket":
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(os.path.relpath(path))  # a longer path is refused
+        with chdir(path.parent), socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path.name)  # a longer path is refused
     elif what == "pipe":
         os.mkfifo(path)
     elif what == "folder":
@@ -103,27 +103,30 @@ def in_place_of(path: Path, what: str) -> None:
         path.symlink_to({"dangling link": "/nowhere", "link": __file__, "loop": path.name}[what])
 
 
-@pytest.mark.parametrize("ending", ["", ".times"])
-@pytest.mark.parametrize(
-    "what", ["dangling link", "link", "loop", "socket", "pipe", "folder", "closed file"]
-)
+ODD = ("dangling link", "link", "loop", "socket", "pipe", "folder", "closed file")
+
+
 def test_what_a_job_has_put_in_the_place_of_its_log_does_not_hold_up_the_next_server(
-    tmp_path: Path, what: str, ending: str
+    tmp_path: Path,
 ) -> None:
-    log = tmp_path / "jobs/a/r0.log"
-    log.parent.mkdir(parents=True)
-    if ending:
-        log.write_text("done\n")
-    in_place_of(log.with_name(f"r0.log{ending}"), what)
+    """Or in the place of the times of its lines, `.times`."""
     records = Records(tmp_path / "records.db")  # of a server that was killed
-    attempt = Attempt(time.time())
-    job = Job("a", "cloud", 1, State.RUNNING, time.time(), 1, attempts=(attempt,))
-    records.put("job", "a", job.document())
+    jobs = [f"{what.replace(' ', '-')}{ending}" for what in ODD for ending in ("", ".times")]
+    for job_id in jobs:
+        what, dot, ending = job_id.partition(".")
+        log = tmp_path / "jobs" / job_id / "r0.log"
+        log.parent.mkdir(parents=True)
+        if ending:
+            log.write_text("done\n")
+        in_place_of(log.with_name(f"r0.log{dot}{ending}"), what.replace("-", " "))
+        attempt = Attempt(time.time())
+        job = Job(job_id, "cloud", 1, State.RUNNING, time.time(), 1, attempts=(attempt,))
+        records.put("job", job_id, job.document())
     records.close()
 
     async def story() -> None:
         async with engine(tmp_path) as here:
-            assert here.get("a").state is State.FAILED
+            assert {here.get(job_id).state for job_id in jobs} == {State.FAILED}
 
     run(story())
 

@@ -20,6 +20,7 @@ import pytest
 
 from local_cloud.client.control import Status
 from local_cloud.console.records import logs as console_logs
+from local_cloud.engine.jobs import attempt_runner
 from local_cloud.engine.logs import log_timestamps
 from local_cloud.engine.logs.log_marks import Marks
 from local_cloud.engine.serving.request_log import RequestLog
@@ -65,6 +66,11 @@ def private(tmp_path: Path) -> Path:
 
 def code(how: str, private: Path, then: str = "") -> str:
     return CODE.format(private=str(private), replace=REPLACED[how]) + then
+
+
+@pytest.fixture(autouse=True)
+def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt_runner, "PAUSE", 0.05)
 
 
 @pytest.mark.parametrize("how", REPLACED)
@@ -152,35 +158,47 @@ def test_requests_are_noted_through_no_link(private: Path, tmp_path: Path) -> No
         assert json.loads(noted.read_text())["path"] == "/predict"
 
 
+@pytest.fixture(scope="module")
+def well_behaved(cloud: Status) -> str:
+    """The id of a custom job that leaves its log alone."""
+    from google.cloud import aiplatform, storage
+
+    storage.Client().create_bucket("replaced-logs")
+    aiplatform.init(project="replaced", location="us-central1", staging_bucket="gs://replaced-logs")
+    return custom_job()
+
+
+def custom_job() -> str:
+    """The id of a custom job that has ended, and has said that it behaves well."""
+    from google.cloud import aiplatform
+
+    pool: Any = {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1}
+    pool["container_spec"] = {
+        "image_uri": IMAGE,
+        "command": ["python", "-c", "print('well behaved')"],
+    }
+    job = aiplatform.CustomJob(display_name="replaced", worker_pool_specs=[pool])
+    job.submit()
+    _until(lambda: job.state.name.endswith(("SUCCEEDED", "FAILED")))
+    return str(job.resource_name.rpartition("/")[2])
+
+
 @pytest.fixture(scope="module", params=REPLACED)
 def hostile(
-    cloud: Status, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    cloud: Status,
+    well_behaved: str,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[str, str]:
-    """A custom job whose log is replaced, beside one whose log is not; their ids.
+    """The ids of the job that leaves its log alone, and of one whose log is replaced.
 
     No job reaches its log where it has a root of its own: another process replaces it.
     """
-    from google.cloud import aiplatform, storage
-
-    if not storage.Client().lookup_bucket("replaced-logs"):
-        storage.Client().create_bucket("replaced-logs")
     private = tmp_path_factory.mktemp("private") / "file"
     private.write_text("of-the-user")
-    aiplatform.init(project="replaced", location="us-central1", staging_bucket="gs://replaced-logs")
-    ids = []
-    for how in ("", request.param):
-        pool: Any = {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1}
-        pool["container_spec"] = {
-            "image_uri": IMAGE,
-            "command": ["python", "-c", "print('well behaved')"],
-        }
-        job = aiplatform.CustomJob(display_name="replaced", worker_pool_specs=[pool])
-        job.submit()
-        _until(lambda job=job: job.state.name.endswith(("SUCCEEDED", "FAILED")))
-        ids.append(job.resource_name.rpartition("/")[2])
-        if how:
-            replace(cloud.home.data / "jobs" / ids[-1] / "workerpool0-0.log", how, private)
-    return ids[0], ids[1]
+    name = custom_job()
+    replace(cloud.home.data / "jobs" / name / "workerpool0-0.log", request.param, private)
+    return well_behaved, name
 
 
 def replace(log: Path, how: str, private: Path) -> None:

@@ -178,12 +178,12 @@ def test_it_can_be_taken_back_and_replaced(tmp_path: Path) -> None:
     run(story())
 
 
-@pytest.mark.parametrize("epochs", [[0], [-1], [True], ["30"], [2.5], [None]])
-def test_what_is_no_epoch_is_refused(tmp_path: Path, epochs: list[object]) -> None:
+def test_what_is_no_epoch_is_refused(tmp_path: Path) -> None:
     async def story() -> None:
         async with engine(tmp_path) as here:
-            with pytest.raises(EngineError, match="whole numbers from 1"):
-                here.rehearse(epochs)
+            for wrong in (0, -1, True, "30", 2.5, None):
+                with pytest.raises(EngineError, match="whole numbers from 1"):
+                    here.rehearse([wrong])
 
     run(story())
 

@@ -14,7 +14,6 @@ from tests.amazon.sagemaker.support import (
     BUCKET,
     Refusal,
     Service,
-    channel,
     go,
     request,
     running,
@@ -52,7 +51,9 @@ def steps(job: Json) -> list[str]:
 
 
 class TestCompleted:
-    def test_its_times_follow_one_another(self, tmp_path: Path) -> None:
+    def test_its_times_follow_one_another_and_it_leaves_no_more_than_it_wrote(
+        self, tmp_path: Path
+    ) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
                 job = await sagemaker.run("pass")
@@ -73,16 +74,13 @@ class TestCompleted:
                 )
                 assert job["BillableTimeInSeconds"] == job["TrainingTimeInSeconds"] >= 1
                 assert "FailureReason" not in job
-
-        go(story())
-
-    def test_what_was_not_asked_for_is_not_described(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                job = await sagemaker.run("pass")
                 assert not {"HyperParameters", "CheckpointConfig", "Environment", "VpcConfig"} & {
                     *job
                 }
+                assert sagemaker.keys("out/") == []  # where nothing is written is no archive
+                with pytest.raises(Refusal, match="the training job is in status Completed") as no:
+                    sagemaker("StopTrainingJob", TrainingJobName="a-job")
+                assert no.value.code == "ValidationException"
 
         go(story())
 
@@ -149,14 +147,6 @@ os.symlink("/etc", "/opt/ml/output/data")
 
         go(story())
 
-    def test_nothing_written_is_no_archive(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                await sagemaker.run("pass")
-                assert sagemaker.keys("out/") == []
-
-        go(story())
-
 
 class TestFailed:
     def test_the_failure_file_and_the_exit_code_are_the_reason(self, tmp_path: Path) -> None:
@@ -174,53 +164,21 @@ class TestFailed:
         go(story())
 
     def test_without_a_failure_file_the_last_line_is(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                job = await sagemaker.run("raise ValueError('no rows')", status="Failed")
-                reason = "AlgorithmError: ValueError: no rows, exit code: 1"
-                assert job["FailureReason"] == reason
-
-        go(story())
-
-    def test_where_the_script_said_nothing_neither_does_the_reason(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                job = await sagemaker.run("raise SystemExit(3)", status="Failed")
-                assert job["FailureReason"] == "AlgorithmError: , exit code: 3"
-
-        go(story())
-
-    def test_a_pipe_in_the_failure_files_place_is_not_waited_for(self, tmp_path: Path) -> None:
-        script = "import os; os.mkfifo('/opt/ml/output/failure'); raise SystemExit('no rows')"
+        """Which is empty where the script said nothing; a signal counts as a shell counts it."""
+        pipe = "import os; os.mkfifo('/opt/ml/output/failure'); raise SystemExit('no rows')"
+        reasons = {  # nobody waits for what comes out of the pipe
+            "raise ValueError('no rows')": "AlgorithmError: ValueError: no rows, exit code: 1",
+            "raise SystemExit(3)": "AlgorithmError: , exit code: 3",
+            pipe: "AlgorithmError: no rows, exit code: 1",
+            "import os; os.kill(os.getpid(), 9)": "AlgorithmError: , exit code: 137",
+        }
 
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
-                job = await sagemaker.run(script, status="Failed")
-                assert job["FailureReason"] == "AlgorithmError: no rows, exit code: 1"
-
-        go(story())
-
-    def test_a_signal_counts_as_a_shell_counts_it(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                job = await sagemaker.run("import os; os.kill(os.getpid(), 9)", status="Failed")
-                assert job["FailureReason"].endswith(", exit code: 137")
-
-        go(story())
-
-    def test_one_instance_that_fails_ends_the_others(self, tmp_path: Path) -> None:
-        script = """
-import json, time
-host = json.load(open("/opt/ml/input/config/resourceconfig.json"))["current_host"]
-if host == "algo-2":
-    raise SystemExit("algo-2 gives up")
-time.sleep(600)
-"""
-
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                job = await sagemaker.run(script, instances=2, status="Failed")
-                assert "algo-2 gives up" in job["FailureReason"]
+                names = [sagemaker.send(f"job-{n}", script) for n, script in enumerate(reasons)]
+                for name, reason in zip(names, reasons.values(), strict=True):
+                    job = await sagemaker.end(name, "Failed")
+                    assert job["FailureReason"] == reason
 
         go(story())
 
@@ -350,16 +308,6 @@ class TestStopped:
 
         go(story())
 
-    def test_a_job_that_has_ended_cannot_be_stopped(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                await sagemaker.run("pass")
-                with pytest.raises(Refusal, match="the training job is in status Completed") as no:
-                    sagemaker("StopTrainingJob", TrainingJobName="a-job")
-                assert no.value.code == "ValidationException"
-
-        go(story())
-
     def test_when_its_time_is_up_it_has_not_failed(self, tmp_path: Path) -> None:
         async def story() -> None:
             async with running(tmp_path) as sagemaker:
@@ -392,172 +340,5 @@ class TestMetrics:
                 assert values == {"loss": 1 / 3, "accuracy": 0.75}
                 for one in job["FinalMetricDataList"]:
                     assert job["CreationTime"] < one["Timestamp"] <= job["TrainingEndTime"]
-
-        go(story())
-
-
-class TestCheckpoints:
-    @pytest.mark.parametrize("where", [None, "/opt/ml/state", "/var/elsewhere/state"])
-    def test_the_folder_and_s3_are_one(self, tmp_path: Path, how: str, where: str | None) -> None:
-        local = where or "/opt/ml/checkpoints"
-        script = f"""
-import pathlib, time
-folder = pathlib.Path("{local}")
-print([p.name for p in folder.iterdir()])
-(folder / "epoch-1").write_text((folder / "epoch-0").read_text() + "+")
-print("begun", flush=True)
-while not (folder / "go").exists(): time.sleep(0.02)
-"""
-
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                sagemaker.put("ckpt/epoch-0", "old")
-                config = {"S3Uri": f"s3://{BUCKET}/ckpt/"} | ({"LocalPath": where} if where else {})
-                name = sagemaker.send(script=script, CheckpointConfig=config)
-                await begun(sagemaker, name)
-                assert sagemaker.read("ckpt/epoch-1") == b"old+"  # while the job runs
-                sagemaker.put("ckpt/go", "")
-                await sagemaker.end(name)
-                assert sagemaker.keys("ckpt/") == ["ckpt/epoch-0", "ckpt/epoch-1", "ckpt/go"]
-
-        go(story())
-
-    @pytest.mark.parametrize(
-        "config",
-        [
-            {"S3Uri": f"s3://{BUCKET}/a/../../b"},
-            {"S3Uri": f"s3://{BUCKET}/a//b"},
-            {"S3Uri": f"s3://{BUCKET}//a"},
-            {"S3Uri": f"s3://{BUCKET}/scripts/a-job/task.py"},
-            {"S3Uri": f"s3://{BUCKET}/scripts/a-job/task.py/below"},
-            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml/input/config"},
-            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml"},
-            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "relative"},
-            {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml/../../etc/.."},
-        ],
-    )
-    def test_what_cannot_be_one_folder_is_refused(self, tmp_path: Path, config: Json) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                job = await sagemaker.run("pass", status="Failed", CheckpointConfig=config)
-                assert job["FailureReason"].startswith("ClientError: CheckpointConfig.")
-
-        go(story())
-
-
-class TestEvents:
-    @pytest.mark.parametrize("where", [None, "/opt/ml/logs/events", "/var/events"])
-    def test_reach_s3_while_the_job_runs(self, tmp_path: Path, how: str, where: str | None) -> None:
-        local = where or "/opt/ml/output/tensorboard"
-        script = f"""
-import pathlib, time
-run = pathlib.Path("{local}") / "run"
-run.mkdir()
-with (run / "events.out.tfevents.1").open("w") as events:
-    print("first", end=" ", file=events, flush=True)
-    print("begun", flush=True)
-    while not (run / "go").exists(): time.sleep(0.02)
-    print("last", file=events, end="")
-"""
-
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                config = {"S3OutputPath": f"s3://{BUCKET}/tb/"}
-                config |= {"LocalPath": where} if where else {}
-                name = sagemaker.send(script=script, TensorBoardOutputConfig=config)
-                await begun(sagemaker, name)
-                below = f"tb/{name}/tensorboard-output/run"
-                assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first "
-                sagemaker.put(f"{below}/go", "")
-                job = await sagemaker.end(name)
-                assert sagemaker.read(f"{below}/events.out.tfevents.1") == b"first last"
-                assert job["TensorBoardOutputConfig"] == config
-                archives = sagemaker.keys("out/")
-                assert not archives, "events are not output data, too"
-
-        go(story())
-
-    def test_have_a_folder_of_their_own(self, tmp_path: Path) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                both = {
-                    "CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "/opt/ml/x"},
-                    "TensorBoardOutputConfig": {
-                        "S3OutputPath": f"s3://{BUCKET}/b",
-                        "LocalPath": "/opt/ml/x",
-                    },
-                }
-                job = await sagemaker.run("pass", status="Failed", **both)
-                said = "ClientError: TensorBoardOutputConfig.LocalPath: /opt/ml/x has another use"
-                assert job["FailureReason"].startswith(said)
-
-        go(story())
-
-
-class TestChannels:
-    @pytest.mark.parametrize(
-        ("prefix", "files"),
-        [
-            ("train", ["train.csv", "train/a", "train/b/c"]),
-            ("train/", ["a", "b/c"]),
-            ("train/a", ["a"]),
-            ("", ["train.csv", "train/a", "train/b/c"]),
-        ],
-    )
-    def test_a_prefix_names_what_begins_with_it(
-        self, tmp_path: Path, prefix: str, files: list[str]
-    ) -> None:
-        script = """
-import pathlib
-root = pathlib.Path("/opt/ml/input/data/train")
-for path in root.rglob("*"):
-    if path.is_file() and "task.py" not in path.name:
-        (pathlib.Path("/opt/ml/model") / str(path.relative_to(root)).replace("/", "|")).touch()
-"""
-
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                for key in ("train/a", "train/b/c", "train.csv"):
-                    sagemaker.put(key, "")
-                train = channel("train", f"s3://{BUCKET}/{prefix}")
-                await sagemaker.run(script, InputDataConfig=[train])
-                model = sagemaker.archive("out/a-job/output/model.tar.gz")
-                names = sorted(name.replace("|", "/") for name in model)
-                if prefix == "train":  # `train/` itself is the folder that was named
-                    files[:] = ["a", "b/c", "train.csv"]
-                assert names == files
-
-        go(story())
-
-    def test_shards_are_all_of_it_together(self, tmp_path: Path) -> None:
-        script = """
-import json, pathlib
-host = json.load(open("/opt/ml/input/config/resourceconfig.json"))["current_host"]
-names = sorted(p.name for p in pathlib.Path("/opt/ml/input/data/train").iterdir())
-pathlib.Path("/opt/ml/model", host).write_text(",".join(names))
-"""
-
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                for number in range(5):
-                    sagemaker.put(f"train/{number}", "")
-                train = channel(
-                    "train", f"s3://{BUCKET}/train/", S3DataDistributionType="ShardedByS3Key"
-                )
-                await sagemaker.run(script, instances=2, InputDataConfig=[train])
-                model = sagemaker.archive("out/a-job/output/model.tar.gz")
-                assert model == {"algo-1": b"0,2,4", "algo-2": b"1,3"}
-
-        go(story())
-
-    @pytest.mark.parametrize("key", ["train/../../../escape", "train/./x"])
-    def test_no_key_leads_out_of_the_channel(self, tmp_path: Path, key: str) -> None:
-        async def story() -> None:
-            async with running(tmp_path) as sagemaker:
-                sagemaker.put(key, "")
-                train = channel("train", f"s3://{BUCKET}/train/")
-                job = await sagemaker.run("pass", status="Failed", InputDataConfig=[train])
-                assert f"the key '{key}' cannot be a file's path" in job["FailureReason"]
-                assert not list((tmp_path / "jobs").rglob("escape"))
 
         go(story())

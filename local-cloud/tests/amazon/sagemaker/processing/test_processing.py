@@ -268,7 +268,7 @@ def test_the_sdk_sends_a_script_and_prints_its_log(
 ) -> None:
     with warnings.catch_warnings(action="ignore"):  # the SDK warns of its own modules
         from sagemaker.core.helper.session_helper import Session
-        from sagemaker.core.processing import ScriptProcessor
+        from sagemaker.core.processing import ScriptProcessor, logs_for_processing_job
         from sagemaker.core.shapes import (
             ProcessingInput,
             ProcessingOutput,
@@ -308,7 +308,11 @@ def test_the_sdk_sends_a_script_and_prints_its_log(
         inputs=[rows],
         outputs=[done],
         arguments=["--more"],
+        wait=False,  # the SDK looks every half minute only
     )
+    job = processor.latest_job
+    ended(job.processing_job_name)
+    logs_for_processing_job(session, job.processing_job_name)
     assert read("by-sdk/deep/answer.txt") == "2 ['--more'] red"
     assert "has 2 rows" in capsys.readouterr().out
-    assert processor.latest_job.refresh().processing_job_status == "Completed"
+    assert job.refresh().processing_job_status == "Completed"

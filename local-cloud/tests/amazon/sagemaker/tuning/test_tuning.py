@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import time
@@ -17,21 +16,13 @@ from local_cloud.client import control
 from local_cloud.client.control import Status
 from local_cloud.engine import system
 from local_cloud.engine.warm import fork_server
-from tests.amazon.sagemaker.support import (
-    Refusal,
-    go,
-    packed,
-    running,
-)
+from tests.amazon.sagemaker.support import Refusal, go, packed, running
 from tests.amazon.sagemaker.test_sdk import BUCKET as SDK_BUCKET
 from tests.amazon.sagemaker.test_sdk import sdk
 from tests.amazon.sagemaker.tuning.tuning_jobs import (
-    BEST,
     DISTANCE,
     NAME,
-    RATE,
     TRIAL,
-    WARM,
     config,
     definition,
     end,
@@ -43,17 +34,11 @@ from tests.amazon.sagemaker.tuning.tuning_jobs import (
 __all__ = ["sdk"]
 
 
-@pytest.fixture
-def with_torch() -> None:
-    """For tests of trials that are forked from a process with torch imported."""
-
-
 @pytest.fixture(autouse=True)
-def lighter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All others do without the time that importing it takes."""
+def lighter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials are forked from a process without torch, which is ready sooner."""
     monkeypatch.setattr(fork_server, "FREE", 0)  # whatever else this machine does
-    if "with_torch" not in request.fixturenames:
-        monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
+    monkeypatch.setattr(fork_server, "IMPORTED", ("numpy",))
 
 
 def test_every_trial_is_a_training_job_with_its_own_values_and_folders(tmp_path: Path) -> None:
@@ -134,30 +119,6 @@ def test_the_script_of_a_trial_is_forked_and_finds_what_that_of_a_training_job_d
     go(story())
 
 
-def test_a_failing_trial_is_told_as_a_failing_training_job_is(tmp_path: Path) -> None:
-    script = "def f():\n    raise ValueError('no such rate')\nf()\n"
-
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            wanted = definition(sagemaker, script)
-            alone = {name: wanted[name] for name in wanted if name != "StaticHyperParameters"}
-            static = {**wanted["StaticHyperParameters"], "rate": "1"}
-            sagemaker("CreateTrainingJob", TrainingJobName="alone", HyperParameters=static, **alone)
-            await sagemaker.end("alone", "Failed")
-            send(sagemaker, config(1), wanted)
-            await end(sagemaker)
-            (trial,) = trials(sagemaker)
-            told = []
-            for name in ("alone", trial["TrainingJobName"]):
-                log = sagemaker.engine.log(name, "algo-1").read_text(encoding="utf-8")
-                told.append(log[log.index("Traceback") :])
-                reason = sagemaker("DescribeTrainingJob", TrainingJobName=name)["FailureReason"]
-                assert 'ErrorMessage "ValueError: no such rate"' in reason
-            assert told[0] == told[1]
-
-    go(story())
-
-
 def test_trials_that_crash_do_not_end_a_tuning_job(tmp_path: Path) -> None:
     script = (
         f"import os, sys\nif '-00' + '2-' in os.environ['TRAINING_JOB_NAME']: sys.exit(7)\n{TRIAL}"
@@ -176,41 +137,6 @@ def test_trials_that_crash_do_not_end_a_tuning_job(tmp_path: Path) -> None:
             by_value = trials(sagemaker, SortBy="FinalObjectiveMetricValue")
             assert [value(trial) for trial in by_value] == sorted(map(value, by_value))
             assert len(by_value) == 3
-
-    go(story())
-
-
-def test_a_metric_that_never_arrives_fails_the_objective_and_names_those_that_did(
-    tmp_path: Path,
-) -> None:
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            wanted = definition(sagemaker)
-            wrong = {"Name": "loss", "Regex": r"validation:loss = (\S+)"}
-            wanted["AlgorithmSpecification"]["MetricDefinitions"].append(wrong)
-            goal = {"Type": "Minimize", "MetricName": "loss"}
-            asked = config(12, HyperParameterTuningJobObjective=goal)
-            asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
-            send(sagemaker, asked, wanted)
-            study = await end(sagemaker)
-            assert study["HyperParameterTuningJobStatus"] == "Failed"
-            # The words are StopTrainingJob's (awslabs/benchmark-ai#928, 2019). The code is known:
-            # to version 2 of the SDK a ValidationException means "already stopped".
-            with pytest.raises(Refusal, match="is in status Failed") as refusal:
-                sagemaker("StopHyperParameterTuningJob", **NAME)
-            assert refusal.value.code == "ValidationException"
-            # The service does not wait for all twelve.
-            assert study["ObjectiveStatusCounters"] == {"Succeeded": 0, "Pending": 0, "Failed": 5}
-            assert study["TrainingJobStatusCounters"]["Completed"] == 5
-            sentence = "No objective metrics found after running 5 training jobs."
-            assert study["FailureReason"].startswith(sentence)
-            for trial in trials(sagemaker):
-                assert trial["TrainingJobStatus"] == "Completed"
-                assert trial["ObjectiveStatus"] == "Failed"
-                assert trial["FailureReason"] == (
-                    "The training job did not write the objective metric loss to its log, as its"
-                    " regular expression has it; those that did: distance."
-                )
 
     go(story())
 
@@ -245,21 +171,6 @@ def test_a_stopped_tuning_job_stops_its_trials(tmp_path: Path) -> None:
     go(story())
 
 
-def test_the_same_seed_gives_the_same_trials(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            tried = []
-            for name, seed in (("one", 1), ("again", 1), ("other", 2)):
-                asked = config(2, RandomSeed=seed)
-                asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
-                send(sagemaker, asked, definition(sagemaker), name)
-                await end(sagemaker, name)
-                tried.append([one["TunedHyperParameters"] for one in trials(sagemaker, name)])
-            assert tried[0] == tried[1] != tried[2]
-
-    go(story())
-
-
 def test_tuning_jobs_are_listed(tmp_path: Path) -> None:
     async def story() -> None:
         async with running(tmp_path) as sagemaker:
@@ -273,85 +184,6 @@ def test_tuning_jobs_are_listed(tmp_path: Path) -> None:
             page = sagemaker("ListHyperParameterTuningJobs", MaxResults=1, SortBy="CreationTime")
             (one,) = page["HyperParameterTuningJobSummaries"]
             assert one["HyperParameterTuningJobName"] == "second" and page["NextToken"]
-
-    go(story())
-
-
-# Says n times how far the rate is from 3, with pauses; the further away, the longer it would take.
-SLOWLY = """
-import sys, time
-words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-distance = abs(float(words["--rate"]) - 3)
-for epoch in range(int(words["--epochs"])):
-    print("distance =", distance, flush=True)
-    time.sleep(60 if epoch and distance > 4 else 0)
-"""
-RATES = [{"Name": "rate", "Values": ["3", "4", "5", "9"]}]
-
-
-def test_early_stopping_ends_a_training_job_that_is_worse_than_the_others(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            ranges = {"CategoricalParameterRanges": RATES}
-            asked = config(4, ranges, Strategy="Grid", TrainingJobEarlyStoppingType="Auto")
-            asked["ResourceLimits"]["MaxParallelTrainingJobs"] = 1
-            send(sagemaker, asked, definition(sagemaker, SLOWLY))
-            study = await end(sagemaker)
-            assert study["HyperParameterTuningJobStatus"] == "Completed"
-            every = trials(sagemaker)
-            assert [trial["TrainingJobStatus"] for trial in every] == [
-                "Completed", "Completed", "Completed", "Stopped",
-            ]  # fmt: skip
-            assert [value(trial) for trial in every] == [0, 1, 2, 6]
-            assert study["TrainingJobStatusCounters"]["Stopped"] == 1
-            assert study["ObjectiveStatusCounters"]["Succeeded"] == 4
-
-    go(story())
-
-
-@pytest.mark.slow
-def test_hyperband_ends_what_is_not_among_the_best_third(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            resource = {"HyperbandStrategyConfig": {"MinResource": 2, "MaxResource": 5}}
-            asked = config(6, Strategy="Hyperband", StrategyConfig=resource)
-            script = SLOWLY.replace("60 if epoch and distance > 4 else 0", "0.3")
-            wanted = definition(sagemaker, script, static={"epochs": "100"})
-            send(sagemaker, asked, wanted)
-            study = await end(sagemaker)
-            assert study["HyperParameterTuningJobStatus"] == "Completed"
-            assert study["TrainingJobStatusCounters"]["Stopped"] == 6
-            every = sorted(trials(sagemaker), key=value)
-            said = [sagemaker.log(trial["TrainingJobName"]).count("distance =") for trial in every]
-            assert said[0] >= 5  # the best trained for as long as MaxResource says
-            assert min(said) < 5
-
-    go(story())
-
-
-def test_a_warm_start_goes_on_where_its_parent_ended(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with running(tmp_path) as sagemaker:
-            send(sagemaker, config(12, Strategy="Random"), definition(sagemaker), "parent")
-            parent = await end(sagemaker, "parent")
-            narrow = {"ContinuousParameterRanges": [RATE | {"MinValue": "2", "MaxValue": "6"}]}
-            asked = config(1, narrow, RandomSeed=5)
-            send(sagemaker, asked, definition(sagemaker), "child", WarmStartConfig=WARM)
-            child = await end(sagemaker, "child")
-            assert child["WarmStartConfig"] == WARM
-            overall = child["OverallBestTrainingJob"]
-            assert value(overall) == min(map(value, (parent[BEST], child[BEST])))
-            assert overall["TuningJobName"] in ("parent", "child")
-            # Where it begins is chosen by what is known, not by chance.
-            known = sagemaker.studies.get("child").spec.earlier
-            assert 3 <= len(known) <= 12
-            assert all(2 <= float(one.values["rate"]) <= 6 for one in known)
-            send(sagemaker, asked, definition(sagemaker), "cold")
-            await end(sagemaker, "cold")
-            (warm,), (cold,) = trials(sagemaker, "child"), trials(sagemaker, "cold")
-            assert warm["TunedHyperParameters"] != cold["TunedHyperParameters"]
-            sagemaker("DeleteHyperParameterTuningJob", HyperParameterTuningJobName="parent")
-            sagemaker("DescribeHyperParameterTuningJob", HyperParameterTuningJobName="child")
 
     go(story())
 
@@ -395,39 +227,6 @@ def test_the_sdks_tuner(sdk: SimpleNamespace, tmp_path: Path) -> None:
     assert (final.metric_name, final.value) == ("distance", pytest.approx(abs(x - 3)))
     listed = list(job.get_all_training_jobs())
     assert len(listed) == 2
-
-
-# What anybody would write, with nothing said of threads. What a process with threads has forked
-# hangs or fails by chance, so the process that has forked this one is looked at, too.
-STRANGERS = """
-import argparse, os, psutil, torch
-assert psutil.Process(os.getppid()).num_threads() == 1
-parser = argparse.ArgumentParser()
-parser.add_argument("--rate", type=float)
-flags, _ = parser.parse_known_args()
-model = torch.nn.Sequential(torch.nn.Linear(32, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=flags.rate / 1e4)
-X, y = torch.rand(4096, 32), torch.rand(4096, 1)
-for step in range(20):
-    loss = torch.nn.functional.mse_loss(model(X), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-print("distance =", loss.item())
-"""
-
-
-@pytest.mark.slow  # the fork's own rule: engine/warm/test_fork_server.py
-def test_the_trials_of_an_ordinary_torch_script_end(with_torch: None, tmp_path: Path) -> None:
-    async def story() -> None:
-        async with running(tmp_path, cores=4) as sagemaker:  # so many threads are made
-            send(sagemaker, config(2), definition(sagemaker, STRANGERS))
-            async with asyncio.timeout(60):
-                study = await end(sagemaker)
-            logs = [sagemaker.log(trial["TrainingJobName"]) for trial in trials(sagemaker)]
-            assert study["ObjectiveStatusCounters"]["Succeeded"] == 2, logs
-
-    go(story())
 
 
 def memory(pid: int) -> float:

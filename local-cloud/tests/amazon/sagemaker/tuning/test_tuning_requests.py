@@ -16,10 +16,10 @@ from tests.amazon.sagemaker.support import (
     go,
     running,
 )
-from tests.amazon.sagemaker.tuning.test_tuning import RATES
 from tests.amazon.sagemaker.tuning.tuning_jobs import (
     LOSS,
     RATE,
+    RATES,
     WARM,
     config,
     definition,

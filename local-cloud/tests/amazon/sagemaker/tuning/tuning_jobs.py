@@ -26,6 +26,7 @@ print("distance =", abs(float(words["--rate"]) - 3))
 """
 DISTANCE = {"Name": "distance", "Regex": r"distance = (\S+)"}
 RATE = {"Name": "rate", "MinValue": "0", "MaxValue": "10", "ScalingType": "Linear"}
+RATES = [{"Name": "rate", "Values": ["3", "4", "5", "9"]}]
 LOSS = {"Type": "Minimize", "MetricName": "loss"}
 WARM = {
     "ParentHyperParameterTuningJobs": [{"HyperParameterTuningJobName": "parent"}],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -14,8 +13,8 @@ from google.cloud import storage
 
 import local_cloud
 from local_cloud.engine.processes import reaper
-from tests.google.vertex.jobs.test_custom_job import custom_job, pool, wait_for
-from tests.google.vertex.support import BUCKET, Script, read
+from tests.google.vertex.jobs.test_custom_job import custom_job, pool
+from tests.google.vertex.support import BUCKET, Script
 
 # Counts epochs; keeps how far it is when it is told to end, and goes on from there. What it meets
 # at each start is kept too.
@@ -80,7 +79,6 @@ def log(job: Any, replica: str = "workerpool0-0") -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-@pytest.mark.slow  # notebook 11 has it too
 def test_a_rehearsed_stop_of_a_job_with_two_replicas(aiplatform: ModuleType) -> None:
     said = local_cloud.rehearse(epoch=30)
     assert "interrupted once, at epoch 30" in said
@@ -197,43 +195,3 @@ def test_how_often_and_after_what(
     assert len(list(tried)) == attempts
     ended = "FAILED" if attempts != 2 else "SUCCEEDED"
     assert job.state.name == f"JOB_STATE_{ended}"
-
-
-def test_a_failing_worker_runs_the_whole_job_again(aiplatform: ModuleType) -> None:
-    chief = "import os, time; time.sleep(0 if os.path.exists('/gcs/%s/worker-came/x') else 600)"
-    worker = f"""
-import os, pathlib, sys, time
-folder = pathlib.Path("/gcs/{BUCKET}/worker-came")
-if folder.exists():
-    time.sleep(600)
-folder.mkdir()
-(folder / "x").touch()
-sys.exit(139)
-"""
-    job = custom_job(aiplatform, pool(chief % BUCKET), pool(worker))
-    job.run()
-    assert any(line.endswith("attempt 2") for line in log(job))
-
-
-def test_cancel_between_two_attempts(aiplatform: ModuleType) -> None:
-    local_cloud.rehearse(2)
-    job = custom_job(aiplatform, pool(HOLDS), base_output_dir=f"gs://{BUCKET}/cancelled")
-    job.submit(scheduling_strategy=SPOT)
-    while not any("spot stop rehearsed" in line for line in log(job)):
-        time.sleep(0.02)
-    job.cancel()
-    wait_for(job, "JOB_STATE_CANCELLED")
-    assert job.error.message == "CANCELED"
-    assert len(starts("cancelled")) == 1
-
-
-@pytest.mark.slow
-def test_the_job_that_runs_now_is_the_one(aiplatform: ModuleType) -> None:
-    job = custom_job(
-        aiplatform, pool(SLOWLY.replace("HOLDS", "[1]")), base_output_dir=f"gs://{BUCKET}/now"
-    )
-    job.submit(scheduling_strategy=SPOT)
-    wait_for(job, "JOB_STATE_RUNNING")
-    local_cloud.rehearse(1)
-    assert states_of(job)[-3:] == ["PENDING", "RUNNING", "SUCCEEDED"]
-    assert int(read(f"gs://{BUCKET}/now/checkpoints/epoch")) >= 1

@@ -87,8 +87,9 @@ def describe_classes(rows: list[list[float]], labels: Sequence[float]) -> list[P
     predictions = []
     for chances in rows:
         best = chances.index(max(chances))
+        number = labels[best] if len(labels) == len(chances) else best
         predictions.append(
-            {"probability": chances[best], "class": labels[best], "probabilities": chances}
+            {"probability": chances[best], "class": number, "probabilities": chances}
         )
     return predictions
 

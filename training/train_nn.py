@@ -263,6 +263,7 @@ class Run:
         self.best_weights: dict[str, Tensor] = {}
         self.resumed: list[int] = []  # epochs in which a checkpoint was loaded
         self.log: list[str] = []  # the lines of training.log
+        self.code = own_code(flags.model_dir)  # now: it may be edited while the training runs
         self.failures: set[str] = set()  # what has failed and has been reported
 
     @property
@@ -469,8 +470,8 @@ def require_numbers(X: np.ndarray, y: np.ndarray, part: str) -> None:
         known = ", ".join(str(label) for label in LABELS)
         require(
             bool(np.isin(y, LABELS).all()),
-            f"y_{part} has labels other than {known}; in a copy of the script, set LABELS to your "
-            "labels from 0 and give the network an output for each, or set it to () for any number",
+            f"y_{part} has labels other than {known}; in a copy of the script, set LABELS to yours "
+            "from 0 on and give the network an output for each, or set it to () to predict numbers",
         )
     require(bool(np.isfinite(y).all()), f"y_{part} has missing or infinite values; drop the rows")
     bad = np.argwhere(~np.isfinite(X))
@@ -1190,7 +1191,7 @@ def collect_results(
     }
     log = [*run.log, *last_lines(run.flags.model_dir, loss, mean_score)]
     return {
-        **own_code(run.flags.model_dir),
+        **run.code,
         "model.pt": model.getvalue(),
         "preparation.json": run.train.preparation.encode(),
         "history.csv": as_csv(run.history),
@@ -1213,7 +1214,8 @@ def own_code(model_dir: str) -> dict[str, bytes]:
     With the program that answers requests, if it is there, for it may be a changed copy as well.
     """
     script = Path(__file__).resolve()
-    if Path(local_path(model_dir)).resolve() == script.parent:  # they are there already
+    is_there = Path(local_path(model_dir)).resolve() == script.parent
+    if is_there or not script.is_file():  # it is no file if a zip archive was started
         return {}
     loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     beside = {Path(file).resolve() for file in loaded if file}

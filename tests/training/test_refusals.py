@@ -59,7 +59,7 @@ def with_value(value: float) -> np.ndarray:
         ),
         ({"X_train": with_value(np.inf)}, ["1 missing or infinite values"]),
         ({"X_train": with_value(1e300)}, ["1 missing or infinite"]),
-        ({"y_train": Y + 1}, ["labels other than 0, 1", "set LABELS", "to () for any number"]),
+        ({"y_train": Y + 1}, ["labels other than 0, 1", "set LABELS", "to () to predict numbers"]),
         ({"y_train": np.where(Y, 0.5, 0)}, ["labels other than 0"]),
         ({"y_train": np.where(Y, np.nan, 0)}, ["labels other than 0"]),
         ({"X_train": X.astype(str)}, ["cast", "dtype('<U", "give an npz archive of numbers"]),

@@ -1221,7 +1221,7 @@ def own_code(model_dir: str) -> dict[str, bytes]:
     beside = {Path(file).resolve() for file in loaded if file}
     beside.add(script.with_name("serve_nn.py"))
     code = {"train_nn.py": script.read_bytes()}
-    for file in sorted(beside - {script}):
+    for file in sorted(beside - {script, script.with_name("__init__.py")}):
         if file.parent == script.parent and file.suffix == ".py" and file.is_file():
             code[file.name] = file.read_bytes()
     return code

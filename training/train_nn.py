@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return start_one_process_for_each_gpu(gpus, replica, flags, arguments=words)
         with callers_settings():
             train_model(flags, replica)
-    except (Refused, KeyboardInterrupt, MemoryError, RuntimeError) as problem:
+    except (Refused, KeyboardInterrupt, MemoryError, RuntimeError, ValueError) as problem:
         return explain(problem, flags)  # raises again what it does not know
     finally:
         leave_group()
@@ -1574,6 +1574,10 @@ TOO_LARGE = (
     "this network needs more memory than there is; choose smaller --hidden, or start several "
     "replicas with --parallelism model"
 )
+ONE_ROW = (
+    "batch normalization needs two rows in every step of a replica, and the last step of an epoch "
+    "has the rows that are left over; choose another --batch_size"
+)
 RESTART = 134  # Vertex AI starts a job that ends with this code again, up to three times
 
 
@@ -1587,6 +1591,8 @@ def explain(problem: BaseException, flags: argparse.Namespace) -> int:
         return end(130, "interrupted, no model was written")
     if isinstance(problem, MemoryError) or "allocate" in str(problem):
         return end(2, TOO_LARGE)
+    if "more than 1 value per channel" in str(problem):
+        return end(2, ONE_ROW)
     if is_loss_of_a_replica(problem):
         code = end_without_the_others(flags)
         if isinstance(problem, MessageIsStuck):

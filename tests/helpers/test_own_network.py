@@ -18,7 +18,7 @@ from lesson.jobs.runs import Run
 from lesson.jobs.studies import one_of
 from lesson.show.run_table import run_table
 from tests.helpers.sides import Side
-from tests.training.changed_copies import ROOT, changed_copies
+from tests.training.changed_copies import copied_folder
 from tests.training.support import table
 
 # The SageMaker SDK leaves its temporary folders to the garbage collector.
@@ -28,13 +28,6 @@ pytestmark = [
 ]
 FLAGS = {"epochs": 2, "hidden": "16,8", "batch_size": 16}
 MEAN, SCALE = 150.0, 77.0
-
-
-def copy(folder: Path, section: str) -> Path:
-    """The folder of the lesson's code, with the changes of a section of the page."""
-    shutil.copytree(ROOT / "training", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    changed_copies(folder, section)
-    return folder
 
 
 def upload(side: Side, folder: Path, section: str) -> dict[str, str]:
@@ -87,7 +80,7 @@ def test_a_changed_copy_answers_from_an_endpoint(side: Side, case: Case, tmp_pat
     with warnings.catch_warnings(action="ignore"):  # the SDK warns of its own modules
         import sagemaker.serve
     assert sagemaker.serve
-    mine = helpers.train(data | FLAGS, code=copy(tmp_path / "mine", case.section))
+    mine = helpers.train(data | FLAGS, code=copied_folder(tmp_path / "mine", case.section))
     assert (mine.score_name, mine.code.split()[0]) == (case.score, "mine")
     (shown,) = run_table([mine]).to_dict("records")
     assert shown[case.score] == round(mine.score, 4)
@@ -103,7 +96,7 @@ def test_a_changed_copy_answers_from_an_endpoint(side: Side, case: Case, tmp_pat
 
 def test_an_earlier_runs_code_is_trained_and_tuned_again(side: Side, tmp_path: Path) -> None:
     helpers, data = side.helpers, upload(side, tmp_path, "classes")
-    mine = helpers.train(data | FLAGS, code=copy(tmp_path / "mine", "classes"))
+    mine = helpers.train(data | FLAGS, code=copied_folder(tmp_path / "mine", "classes"))
     shutil.rmtree(tmp_path / "mine")
     again = helpers.train(data | FLAGS, code=mine)
     assert (again.loss, again.code.split()[1]) == (mine.loss, mine.code.split()[1])
@@ -116,7 +109,7 @@ def test_an_earlier_runs_code_is_trained_and_tuned_again(side: Side, tmp_path: P
 
 def test_runs_of_different_code_say_so_in_the_table(side: Side, tmp_path: Path) -> None:
     data = upload(side, tmp_path, "schedule")
-    mine = side.helpers.train(data | FLAGS, code=copy(tmp_path / "mine", "schedule"))
+    mine = side.helpers.train(data | FLAGS, code=copied_folder(tmp_path / "mine", "schedule"))
     lessons = side.helpers.train(data | FLAGS)
     assert isinstance(lessons, Run)
     assert run_table([lessons, mine])["code"].tolist() == [lessons.code, mine.code]

@@ -14,6 +14,7 @@ from lesson import LessonError
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from tests.served_model import PASSENGERS
+from tests.training.changed_copies import copied_folder, table_of_three
 
 TABLE = Path(__file__).parents[2] / "data/titanic_train.csv"
 ARGS = {"epochs": 12, "seed": 3, "batch_size": 64}
@@ -102,3 +103,17 @@ def test_what_cannot_be_run_is_said_in_a_sentence(gcp: Any) -> None:
         pipeline(ARGS, "nowhere.csv")
     with pytest.raises(LessonError, match=r"(?s)train failed.*--epochs.*needs a whole"):
         run_pipeline(pipeline({"epochs": "many"}, TABLE))
+
+
+def test_a_changed_copy_and_a_table_of_ones_own_go_all_the_way(gcp: Any, tmp_path: Path) -> None:
+    from google.cloud import aiplatform
+
+    from GCP_helpers.pipeline import pipeline, run_pipeline
+
+    table, mine = table_of_three(tmp_path / "own.csv"), copied_folder(tmp_path / "mine", "classes")
+    flags = {"epochs": 100, "hidden": "16,8", "learning_rate": 0.03}
+    known = {each.name for each in aiplatform.Endpoint.list()}
+    run_pipeline(pipeline(flags, table, better_than=0.6, label="kind", code=mine))
+    (endpoint,) = [each for each in aiplatform.Endpoint.list() if each.name not in known]
+    (answer,) = gcp.predict(endpoint, [{"size": 25, "noise": 1}])
+    assert (answer["label"], len(answer["probabilities"])) == ("high", 3)

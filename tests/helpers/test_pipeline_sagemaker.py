@@ -16,6 +16,7 @@ from lesson import LessonError
 from lesson.jobs.request import Request
 from lesson.jobs.runs import Run
 from tests.served_model import PASSENGERS, own_predictions
+from tests.training.changed_copies import copied_folder, table_of_three
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "data/titanic_train.csv"
@@ -107,3 +108,15 @@ def test_what_cannot_be_run_is_said_in_a_sentence(aws: Any) -> None:
         pipeline(ARGS, "nowhere.csv")
     with pytest.raises(LessonError, match=r"(?s)Failed.*train: .*--epochs.*needs a whole"):
         run_pipeline(pipeline({"epochs": "many"}, TABLE, name="fails"))
+
+
+def test_a_changed_copy_and_a_table_of_ones_own_go_all_the_way(aws: Any, tmp_path: Path) -> None:
+    from AWS_helpers.pipeline import find_model_package, pipeline, run_pipeline
+
+    table, mine = table_of_three(tmp_path / "own.csv"), copied_folder(tmp_path / "mine", "classes")
+    flags = {"epochs": 100, "hidden": "16,8", "learning_rate": 0.03}
+    own = pipeline(flags, table, better_than=0.6, label="kind", code=mine, name="own")
+    package = find_model_package(run_pipeline(own))
+    assert package
+    (answer,) = aws.predict(aws.deploy(package), [{"size": 25, "noise": 1}])
+    assert (answer["label"], len(answer["probabilities"])) == ("high", 3)

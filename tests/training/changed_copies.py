@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -69,3 +70,18 @@ def imported(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def copied_folder(folder: Path, section: str) -> Path:
+    """Copy the folder that is sent, with the changes of a section of the page."""
+    shutil.copytree(ROOT / "training", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    changed_copies(folder, section)
+    return folder
+
+
+def table_of_three(file: Path) -> Path:
+    """Write a CSV table whose label has three words, which depend on its first column."""
+    kinds = ("low", "middle", "high")
+    lines = [f"{row % 30},{row % 7},{kinds[row % 30 // 10]}" for row in range(150)]
+    file.write_text("\n".join(["size,noise,kind", *lines]) + "\n")
+    return file

@@ -37,6 +37,9 @@ endef
 
 CORE := $(wildcard notebooks/instructor/0[1-9]-*.ipynb notebooks/instructor/1[0-2]-*.ipynb)
 
+# $(call say_minutes,NAME): how long the tests take, by tools/times.py.
+say_minutes = $(BIN)/python -c 'from tools import times; print("This takes about", times.$(1), "on two cores.")'
+
 # $(call run_group,NAME): what tests/groups.py prints for a name. The notebooks for instructors run
 # what the learners' do, with the exercises solved.
 define run_group
@@ -44,6 +47,7 @@ define run_group
 endef
 
 test: setup ## the tests, and the notebooks of both half days (GROUP=google: a part; tests/groups.py lists them)
+	@$(if $(GROUP),,$(call say_minutes,TESTS))
 	$(call run_group,$(GROUP))
 
 rest: setup ## what `make test` leaves to CI: the other notebooks, and tests that few changes can break

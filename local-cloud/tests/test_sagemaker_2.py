@@ -308,7 +308,6 @@ tell(scored=[float(line.split(",")[0]) for line in scored.splitlines()])
 @pytest.fixture(scope="module")
 def expected(trained: dict[str, Any], folder: Path) -> list[float]:
     """The model's own probabilities."""
-    import torch
 
     _, weights = results(trained["one"]["model"])
     hidden = [len(bias) for name, bias in weights.items() if name.endswith("bias")][:-1]

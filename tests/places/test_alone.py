@@ -26,6 +26,7 @@ from tools.lab import alone
 from tools.pages.folder import Lesson
 
 SOURCE = (Lesson(ROOT).config() or {})["source"]
+HOSTED = "https://github.com/example/rented-machines"  # where a copy of the lesson has a home
 IMPORTED = "import google.colab, numpy, pandas; print(pandas.__file__)"  # before the first cell
 FIRST_JOBS = ("01-introduction", "04-vertex-first-job", "07-sagemaker-first-job")
 
@@ -53,8 +54,8 @@ class Runtime:
         argv = [tool("colab", "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         kernel.write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
         self.specs = KernelSpecManager(kernel_dirs=[str(kernel.parents[1])])
-        # What is cloned from the lesson's home is this checkout.
-        instead = {"COUNT": "1", "KEY_0": f"url.{ROOT}.insteadOf", "VALUE_0": SOURCE}
+        # What is cloned from the copy's home is this checkout.
+        instead = {"COUNT": "1", "KEY_0": f"url.{ROOT}.insteadOf", "VALUE_0": HOSTED}
         self.variables = bare(self.home, PATH=str(programs(folder / "bin")))
         self.variables |= {f"GIT_CONFIG_{name}": value for name, value in instead.items()}
         self.variables |= {variable: "1", "PYTHONPATH": str(folder / "given")}
@@ -105,6 +106,7 @@ def test_a_notebook_runs_from_its_first_cell_on(runtime: Runtime, name: str) -> 
     begun = time.monotonic()
     book = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text())
     cells = ["".join(each["source"]) for each in book["cells"] if each["cell_type"] == "code"]
+    cells[0] = cells[0].replace(alone.cell(SOURCE), alone.cell(HOSTED))  # as `make notebooks` does
     imported, first, *_ = runtime.run([IMPORTED, *cells])
     assert ".venv-colab" in imported
     assert ("Making .venv" in first and "Cloning into" in first) is fresh
@@ -116,7 +118,7 @@ def test_a_notebook_runs_from_its_first_cell_on(runtime: Runtime, name: str) -> 
 
 
 def test_elsewhere_the_first_cell_only_looks_at_two_variables() -> None:
-    lines = alone.cell(SOURCE).splitlines()
+    lines = alone.cell(HOSTED).splitlines()
     condition = next(line for line in lines if line.startswith("if "))
     assert not eval(condition.removeprefix("if ").partition(":")[0], {"os": os})
     others = [line for line in lines if line and not line.startswith(("if ", "    "))]

@@ -63,6 +63,15 @@ def test_a_notebook_on_github_is_opened_in_colab_and_kaggle_by_a_link(clean_less
     assert alone.elsewhere("https://example.org/count-things", "main", "a.ipynb") == {}
 
 
+def test_without_a_url_the_first_cell_says_so_in_colab(monkeypatch, tmp_path):
+    cell = TransformerManager().transform_cell(alone.cell("https://example.org/count-things"))
+    exec(cell, {})  # on any other machine it does nothing
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SystemExit, match="Nobody has set this lesson's URL: instructors/places"):
+        exec(cell, {})
+
+
 def test_expected_output_is_the_cells_output_and_is_not_repeated(clean_lesson):
     body = '```python\nprint("a")\n```\n\n```output\na\n```\n\n```python\nx = 1\n```\n\n'
     body += "```python\ny = 1\n```\n\n```output\n```"

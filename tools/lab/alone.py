@@ -35,10 +35,23 @@ if "{0}" in os.environ or "{1}" in os.environ:  # only this notebook is there
 
 """
 
+# The same where nobody has written the lesson's URL into config.yaml: no clone can work.
+PLACEHOLDER = "https://example.org/"
+HOMELESS = """\
+import os
+
+if "{0}" in os.environ or "{1}" in os.environ:  # only this notebook is there
+    if not os.path.isdir(os.path.expanduser("~/rented-machines")):
+        raise SystemExit("Nobody has set this lesson's URL: instructors/places.md says how")
+    %run ~/rented-machines/tools/lab/alone.py
+
+"""
+
 
 def cell(source: str) -> str:
     """Return the first lines of every notebook; source: where the lesson is cloned from."""
-    return CELL.format(*VARIABLES, source=source)
+    lines = HOMELESS if source.startswith(PLACEHOLDER) else CELL
+    return lines.format(*VARIABLES, source=source)
 
 
 def elsewhere(source: str, branch: str, path: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """How long a page takes, by one formula: words, lines of code and cells of its core.
 
-A minute is 200 words or 10 lines of code; running a cell takes 10 seconds. Everything counts that
+A minute is 200 words or 10 lines of code; running a cell takes 10 seconds. If everybody types the
+code with the instructor (live), a minute is 2.5 lines. Everything counts that
 the reader of the page sees, except the exercises, which state their minutes in their titles, and
 what a run has shown (tools/pictures/shown.py), which nobody reads word by word. A section whose
 heading begins with `Optional:` is not part of the core.
@@ -22,6 +23,7 @@ from tools.pages.links import heading_names, plain, without_comments, without_de
 from tools.pages.scanner import Block, Code, Div, Heading, Page
 
 WORDS, LINES, CELLS = 200, 10, 6  # to a minute
+TYPED_LINES = 2.5  # to a minute, if everybody types them
 LONGEST_CORE = 25  # minutes of teaching
 DENSEST_CORE = 450  # characters a planned minute
 OPTIONAL = "optional:"  # so begins the heading of an optional section
@@ -34,9 +36,13 @@ _WORD = re.compile(r"\w[^\s|]*")
 
 @dataclass(frozen=True)
 class Pace:
-    """The minutes of a page: of its core, and of what is optional, exercises included."""
+    """The minutes of a page: of its core, and of what is optional, exercises included.
+
+    teaching: where learners run the cells; live: where they type them with the instructor.
+    """
 
     teaching: float
+    live: float
     exercises: int
     optional: float
 
@@ -72,7 +78,7 @@ def visible_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
             yield from visible_blocks(block.children)
 
 
-def minutes_of(blocks: Iterable[Block]) -> float:
+def minutes_of(blocks: Iterable[Block], lines_a_minute: float = LINES) -> float:
     """Return the minutes that the formula gives for blocks, without their exercises."""
     words = lines = cells = 0
     for block in visible_blocks(blocks):
@@ -83,7 +89,7 @@ def minutes_of(blocks: Iterable[Block]) -> float:
             continue
         elif not isinstance(block, Div):
             words += count_words(block.text)
-    return words / WORDS + lines / LINES + cells / CELLS
+    return words / WORDS + lines / lines_a_minute + cells / CELLS
 
 
 def is_shown(block: Block) -> bool:
@@ -116,7 +122,7 @@ def pace(page: Page) -> Pace:
     """Return the minutes of a page."""
     core, optional = split(page.blocks)
     extra = minutes_of(optional) + sum_of_exercises(optional)
-    return Pace(minutes_of(core), sum_of_exercises(core), extra)
+    return Pace(minutes_of(core), minutes_of(core, TYPED_LINES), sum_of_exercises(core), extra)
 
 
 def minutes_of_section(page: Page, name: str) -> float:
@@ -177,13 +183,15 @@ def table_of_densities(lesson: Lesson) -> str:
 
 def table(lesson: Lesson) -> str:
     """Return the minutes of every episode by the formula, as a table in Markdown."""
-    rows = ["| episode | teaching | exercises | together | optional |", "|---|---|---|---|---|"]
-    totals = [0, 0, 0, 0]
+    columns = ["guided", "live", "exercises", "together, guided", "together, live", "optional"]
+    rows = [f"| episode | {' | '.join(columns)} |", "|---" * 7 + "|"]
+    totals = [0] * 6
     for path in episodes(lesson):
         page = lesson.page(path)
         paced = pace(page)
-        minutes = [round(paced.teaching), paced.exercises]
-        minutes += [sum(minutes), round(paced.optional)]
+        guided, live, exercises = round(paced.teaching), round(paced.live), paced.exercises
+        minutes = [guided, live, exercises, guided + exercises, live + exercises]
+        minutes.append(round(paced.optional))
         totals = [total + each for total, each in zip(totals, minutes, strict=True)]
         title = (page.front_matter or {}).get("title")
         rows.append(_row(f"{path.name[:2]} {title}", minutes))

@@ -17,7 +17,8 @@ stay_or_go = one_each(
         "in the second, it is one training: what does the GPU make of its 30 hours?",
         "in the third, what keeps the forty from running at the same time?",
     ],
-    praise="Look first at the start-up time, then at one machine, and then at several.",
+    praise="Five minutes exceed the first run, a GPU turns 30 hours into 3, and forty can run at "
+    "once.",
     advice="calculate for each how long it takes here, and how long there, the five minutes "
     "included.",
 )

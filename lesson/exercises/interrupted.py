@@ -42,8 +42,7 @@ order = in_order(
         "A": "killed after that line, it leaves no checkpoint; renaming replaces the old one.",
         "C": "killed in the middle of that line, it leaves a half under the name of a whole.",
     },
-    praise="The new file is complete on the disk before it gets the final name, so that name "
-    "always has a complete checkpoint.",
+    praise="The new file is complete on the disk before it gets the final name.",
     advice="after each line, ask what is there if the machine goes away now.",
 )
 
@@ -86,8 +85,7 @@ def _judge_restart(answer: int) -> str:
 restart = Exercise(
     int,
     _judge_restart,
-    "The last checkpoint is from epoch 200, so epochs 201 to 400 are trained after the restart, "
-    "201 to 230 of them again.",
+    "The last checkpoint is from epoch 200, so the run trains epochs 201 to 400.",
     "after which epochs was a checkpoint written, and which of them was the last before the kill?",
     unit="epochs",
 )

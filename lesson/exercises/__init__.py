@@ -74,7 +74,7 @@ class Exercise:
             wrong = self.judge(typed, *context)
         except LessonError as problem:
             return f"Not yet: {problem}"
-        return f"Not yet: {wrong}" if wrong else f"Right. {self.praise}"
+        return f"Not yet: {wrong}" if wrong else f"Correct. {self.praise}"
 
 
 def show_markdown(text: str) -> None:

@@ -70,7 +70,8 @@ def _judge_sent(record: Any) -> str:
 sent = Exercise(
     object,
     _judge_sent,
-    "Without an objective, Autopilot uses F1 for two classes, and may choose another model.",
+    "The job compares its candidates by accuracy. Without an objective, Autopilot uses F1 for "
+    "two classes, and may choose another model.",
     "autopilot() passes all further arguments to the request; AutoMLJobObjective is a dictionary "
     "with a MetricName.",
     kind="send",
@@ -132,6 +133,7 @@ stop = choice(
         "C": "more trials choose among models that these rows cannot tell apart.",
         "D": "0.82 may be higher by chance: how sure is the difference on 179 rows?",
     },
-    praise="Use the simplest of the models that you cannot tell apart, and get rows before trials.",
+    praise="179 rows cannot tell these three models apart, so the simplest will do, and more rows "
+    "help more than more trials.",
     advice="can 179 rows tell these models apart? If not, what could?",
 )

@@ -20,8 +20,8 @@ which = one_each(
         "fourth case: the customer is waiting.",
     ],
     praise=(
-        "Use an endpoint if somebody waits for the answer, and a job if you have all instances"
-        " in advance."
+        "The visitor and the checkout wait for an answer. The archive and the list of the day "
+        "are complete in advance."
     ),
     advice="ask of each: who waits, and is the whole file there when you begin?",
 )
@@ -49,7 +49,8 @@ def _judge_failed(failed: Callable[..., Any]) -> str:
 
 failed = function(
     _judge_failed,
-    "The job succeeds anyway: if you do not read the error file, you miss these passengers.",
+    "Each line of the error file has the instance that failed. The job succeeds anyway, so "
+    "without this file you miss these passengers.",
     "text.splitlines() gives the lines, and json.loads(line) what is in one.",
 )
 
@@ -125,7 +126,7 @@ def _judge_cheaper(answer: int) -> str:
 cheaper = Exercise(
     int,
     _judge_cheaper,
-    "A job every six minutes costs as much. Fewer jobs cost less.",
+    "240 jobs of six minutes use the machine all day, as the endpoint does. Fewer jobs cost less.",
     "the price of an hour is the same, so compare the minutes.",
     unit="jobs",
 )

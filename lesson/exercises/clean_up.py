@@ -29,7 +29,8 @@ still_costs = some(
         "D": "of D: its machines were given back when the last trial ended.",
     },
     praise=(
-        "Jobs and studies end by themselves; machines that wait and files that are stored do not."
+        "The job and the study have ended by themselves. The endpoint's and the notebook's "
+        "machines still run, and files are still stored."
     ),
     advice="ask of each: is there still a machine, or a file, that somebody keeps for you?",
 )
@@ -50,7 +51,8 @@ def _judge_forgotten(answer: float) -> str:
 forgotten = Exercise(
     float,
     _judge_forgotten,
-    "At two in the morning the notebook has cost as much as the day, and the weekend costs more.",
+    "The jobs add up to nine hours of a machine, so at two in the morning the notebook has cost "
+    "as much. The weekend costs more.",
     "at the same price by the hour, compare hours with hours: 3600 seconds are one.",
     unit="hours",
 )
@@ -65,7 +67,8 @@ order = in_order(
         ("A", "D", "first delete, and then look whether it is gone."),
     ],
     {},
-    praise="No job runs, no result is lost, and the last call shows it.",
+    praise="When you delete, no job runs any more and the results are on your machine. The last "
+    "call shows that nothing is left.",
     advice="which of the five cannot be taken back? What has to have happened before it?",
 )
 

@@ -19,8 +19,8 @@ kinds = one_each(
         "fifth case: which code a job runs is no matter of the image.",
     ],
     praise=(
-        "You need a custom image if pip cannot add what is missing when the job begins, "
-        "or not in time."
+        "ffmpeg and a second framework have to be in the image. pip adds a small package when "
+        "the job begins, and a script may change without a new image."
     ),
     advice="ask of each: could `requirements` of the job add what is missing?",
 )

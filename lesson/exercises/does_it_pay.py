@@ -46,7 +46,8 @@ def _judge_timing(speed_up: Callable[..., Any]) -> str:
 
 timing = function(
     _judge_timing,
-    "The start cancels out: 200 epochs more take 10 seconds with one replica, 6.25 with two.",
+    "The start-up time cancels out: 200 more epochs take 10 seconds with one replica, and 6.25 "
+    "with two.",
     "the two runs of one replica differ in 200 epochs, and in nothing else.",
 )
 
@@ -127,8 +128,8 @@ weak = some(
         "E": "that says nothing of how many epochs it takes; look at the three losses above.",
     },
     praise=(
-        "The batch grew with the replicas, so an epoch has fewer steps, and the model is another"
-        " one."
+        "Each replica keeps its 64 rows, so the batch is four times as large, an epoch has a "
+        "quarter of the steps, and the model differs."
     ),
     advice="how many rows of the table does one step use now, and how often are the weights moved?",
 )
@@ -142,8 +143,9 @@ cases = one_each(
         "in the third, no single machine is larger, and the exchange takes a hundredth of a step.",
     ],
     praise=(
-        "Look at the part that replicas can divide, then for one larger machine, and only"
-        " then for more of them."
+        "In the first case almost nothing can be divided. In the second, one machine with twice "
+        "the cores is enough. In the third there is no larger machine, and the exchange is "
+        "short."
     ),
     advice="for each: which of its seconds would become fewer, and what would become more?",
 )

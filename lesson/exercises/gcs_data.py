@@ -37,7 +37,7 @@ def _judge_sent(blob: Any) -> str:
 sent = Exercise(
     object,
     _judge_sent,
-    "The client has buckets, a bucket has blobs, and a blob uploads its content.",
+    "The object is in the bucket, with the content of the archive.",
     "the cell above does it with the training archive: one line makes a blob, one uploads.",
     kind="write",
 )
@@ -77,7 +77,7 @@ def _judge_job_path(answer: str, address: str) -> str:
 job_path = Exercise(
     str,
     _judge_job_path,
-    "In a job, open() and numpy read this path as they read any file.",
+    "A job sees the bucket below /gcs, so numpy reads this path like any file.",
     "compare the two URIs of the training archive in the table above.",
 )
 

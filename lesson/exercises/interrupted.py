@@ -42,7 +42,7 @@ order = in_order(
         "A": "killed after that line, it leaves no checkpoint; renaming replaces the old one.",
         "C": "killed in the middle of that line, it leaves a half under the name of a whole.",
     },
-    praise="Whenever the process is killed, a complete checkpoint has the final name.",
+    praise="The new file is complete on the disk before it gets the final name.",
     advice="after each line, ask what is there if the machine goes away now.",
 )
 
@@ -85,7 +85,7 @@ def _judge_restart(answer: int) -> str:
 restart = Exercise(
     int,
     _judge_restart,
-    "The training resumes in epoch 201, and repeats the epochs up to the kill.",
+    "The last checkpoint is from epoch 200, so the run trains epochs 201 to 400.",
     "after which epochs was a checkpoint written, and which of them was the last before the kill?",
     unit="epochs",
 )
@@ -149,7 +149,8 @@ def _judge_every(every: Callable[..., Any]) -> str:
 
 every = function(
     _judge_every,
-    "Nine epochs take six minutes. One epoch more or less makes hardly any difference.",
+    "The best interval is 379 seconds, about nine epochs. One epoch more or less makes hardly "
+    "any difference.",
     "put some numbers of epochs, as seconds, into lost_per_hour(), or use the square root.",
 )
 
@@ -174,8 +175,8 @@ def _judge_spot(answer: float) -> str:
 spot = Exercise(
     float,
     _judge_spot,
-    "You pay for seventeen hours; after two more such stops the job would cost more "
-    "than at the list price.",
+    "The seven hours are lost, so you pay for seventeen. After two more such interruptions the "
+    "job would cost more than at the list price.",
     "without a checkpoint, at which hour of its work does the job begin after the stop?",
     unit="dollars",
 )
@@ -186,6 +187,9 @@ workers = choice(
         "A": "it is empty: the machine is a new one, and only the first replica saves.",
         "C": "then two different models would be averaged step by step.",
     },
-    praise=("All copies are equal, so one checkpoint is enough; with model parallelism it is not."),
+    praise=(
+        "All copies are equal, so the new replica can use replica 0's checkpoint. With model "
+        "parallelism it could not."
+    ),
     advice="with data parallelism, what does replica 1 hold that replica 0 does not?",
 )

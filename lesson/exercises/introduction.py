@@ -17,7 +17,7 @@ stay_or_go = one_each(
         "in the second, it is one training: what does the GPU make of its 30 hours?",
         "in the third, what keeps the forty from running at the same time?",
     ],
-    praise="Look first at the start-up time, then at one machine, and then at several.",
+    praise="The first run beats the wait, a GPU turns 30 hours into 3, and forty can run at once.",
     advice="calculate for each how long it takes here, and how long there, the five minutes "
     "included.",
 )
@@ -66,7 +66,7 @@ def _judge_weekend(answer: float) -> str:
 weekend = Exercise(
     float,
     _judge_weekend,
-    "The machine ran for 64 hours. A machine with a GPU would have cost several times as much.",
+    "The machine ran for 64 hours. With a GPU it would cost several times as much.",
     "estimate_cost takes hours=, and what it returns has .usd.",
     unit="dollars",
 )

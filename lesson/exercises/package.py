@@ -20,7 +20,8 @@ files = one_each(
         "third piece: it is the job that is part of a study; the network is not.",
         "fourth piece: where results go differs from job to job.",
     ],
-    praise="task.py knows the job, model.py the machine learning.",
+    praise="task.py handles the job: flags, reports and folders. model.py has the machine "
+    "learning, and so the loss.",
     advice="ask of each: would it be needed in the same form if nobody rented a machine?",
 )
 
@@ -66,7 +67,7 @@ def _judge_built(name: str) -> str:
 built = Exercise(
     str,
     _judge_built,
-    "The file may be empty, and each folder of modules needs one.",
+    "find_packages() returns only the folders that have this file, which may be empty.",
     "which of the files in examples/taxifare/trainer has almost nothing in it?",
 )
 
@@ -78,7 +79,8 @@ steps = in_order(
         ("C", "A", "the job reads the data: it has to be in the bucket."),
     ],
     {},
-    praise="Google's own list has the data first; everything has to be there before the job.",
+    praise="The data, and the archive made from the package, have to be in the bucket before the "
+    "job that reads them.",
     advice="what does the job read when it begins, and what is each of these made from?",
 )
 
@@ -92,7 +94,8 @@ settings = some(
         "B": "a custom container brings its code with it.",
         "E": "a prebuilt container is an image of Google's.",
     },
-    praise="The image, and the package or the command, are parts of a worker pool.",
+    praise="Both have a region, a name and worker pools. The image, and the package or the "
+    "command, are parts of a pool.",
     advice="leave out what only one of the two kinds of containers has.",
 )
 
@@ -150,7 +153,7 @@ def _judge_share(answer: int) -> str:
 share = Exercise(
     int,
     _judge_share,
-    "The chief trains too: four replicas share each batch.",
+    "The chief trains too, so four replicas share the 240 rides.",
     "--batch_size counts the rides of all replicas together.",
     unit="rides",
 )

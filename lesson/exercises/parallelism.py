@@ -163,7 +163,8 @@ choices = one_each(
         "3: no card computes with a layer that does not fit on it, as B and C do.",
         "4: the model fits on one card, and there are too many rows for one.",
     ],
-    praise="Take the way with the fewest messages that fits.",
+    praise="Case 1 fits in shards, case 2 needs no second machine, in case 3 not even a layer "
+    "fits, and in case 4 only the rows are too many.",
     advice="sixteen bytes for each weight: does the model fit on a card? Does a layer? Does it "
     "take long?",
 )

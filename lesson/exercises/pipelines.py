@@ -21,7 +21,8 @@ kinds = one_each(
         "third case: a condition can compare values only.",
         "fourth case: two npz files in a folder.",
     ],
-    praise="Values are parameters; files are artifacts.",
+    praise="The number and the accuracy are values, and so parameters. The weights and the "
+    "archives are files, and so artifacts.",
     advice="ask of each: is it a value that fits into the record of the run, or a file in a "
     "bucket?",
 )
@@ -180,7 +181,7 @@ def _judge_price(answer: float) -> str:
 price = Exercise(
     float,
     _judge_price,
-    "With tasks this short, the fee for the run is half of the price.",
+    "You pay for two tasks and the fee. With tasks this short, the fee is half of the price.",
     "two tasks run; how many hours is that in total?",
     unit="dollars",
 )

@@ -44,7 +44,8 @@ arrival = choice(
         "B": "the name does not change: nothing turns an underscore into a hyphen.",
         "C": "there is such a file, but an ordinary script does not have to read it.",
     },
-    praise="A script that reads flags therefore runs on SageMaker unchanged.",
+    praise="The SDK's driver writes each hyperparameter as a flag, so a script that reads flags "
+    "runs on SageMaker unchanged.",
     advice="train_nn.py was not changed for SageMaker, and reads its settings as it always does.",
 )
 

@@ -49,8 +49,8 @@ def _same(given: Any, right: Any) -> bool:
 fixed = Exercise(
     object,
     _judge_fixed,
-    "Each reason names one value. The endpoint reports the first bad value of an instance, so send "
-    "it again.",
+    "All three get a prediction. The endpoint reports only the first bad value of an instance, "
+    "so a second one shows when you send it again.",
     "copy the list, change what the reasons name, and ask again; Southampton is S.",
     kind="write",
 )
@@ -129,7 +129,7 @@ def _judge_callers(permission: str) -> str:
 callers = Exercise(
     str,
     _judge_callers,
-    "She needs one permission, on one endpoint.",
+    "This permission lets her program predict, and do nothing else, on this endpoint alone.",
     "the text above names the permission that lets somebody send requests to an endpoint.",
 )
 
@@ -156,7 +156,7 @@ def _judge_standing(answer: float) -> str:
 standing = Exercise(
     float,
     _judge_standing,
-    "You pay this although nobody sent a request.",
+    "You pay for two replicas of each of the two versions, although nobody sent a request.",
     "from Friday at 18:00 to Monday at 8:00; how many machines are there all the time?",
     unit="dollars",
 )

@@ -94,7 +94,8 @@ kept = some(
         "B": "of B: that folder is on the machine, which is gone.",
         "C": "of C: nobody told the script to write any.",
     },
-    praise="Events last as long as their storage: name a place that outlives the machine.",
+    praise="A and D wrote their events to a bucket, which outlives the machine. B's were on its "
+    "disk, and C wrote none.",
     advice="ask of each: is it told to write events, and is the folder on the machine or in a "
     "bucket?",
 )

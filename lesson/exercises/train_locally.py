@@ -42,7 +42,8 @@ def _judge_guess(answer: float) -> str:
 guess = Exercise(
     float,
     _judge_guess,
-    "A model that scores less has learned nothing.",
+    "62 per cent of these passengers did not survive. A model that scores less has learned "
+    "nothing.",
     "val_part['Survived'].mean() is the share that survived; the guess is right about the rest.",
 )
 
@@ -60,7 +61,8 @@ def _judge_fare(answer: float) -> str:
 fare_for_gaps = Exercise(
     float,
     _judge_fare,
-    "Use the training part alone to fill a gap in any row, now and later.",
+    "The training part alone decides what fills a gap, so no validation row influences the "
+    "training.",
     "ask which rows the model is allowed to have seen before it is judged.",
 )
 
@@ -98,7 +100,8 @@ def _judge_flag(answer: str) -> str:
 flag = Exercise(
     str,
     _judge_flag,
-    "Read the first lines of a run: they say which flags it uses, and which it ignores.",
+    "The script's flag has an underscore. The first lines of a run show which flags it uses, "
+    "and which it ignores.",
     "the list that --help prints has a flag for how far a step moves the weights.",
 )
 
@@ -125,7 +128,8 @@ def _judge_functions(answer: str) -> str:
 functions = Exercise(
     str,
     _judge_functions,
-    "The story calls these five in every run, and each of them is shorter than a screen.",
+    "Every run calls these five: for the network, its loss, its score, the exchange of "
+    "gradients, and the loop over the epochs.",
     "the first two are in section 1, the others in section 2, where the fourth one is only called.",
 )
 
@@ -165,8 +169,8 @@ def _judge_own_copy(answer: str) -> str:
 own_copy = Exercise(
     str,
     _judge_own_copy,
-    "Dropout acts while the script trains, and not while it evaluates: look for train() and "
-    "eval().",
+    "A Dropout layer follows each ReLU. It acts while the script trains, and not while it "
+    "evaluates: look for train() and eval().",
     "a loop of build_model() adds a list of two layers for each width; put a third into the list.",
     kind="write",
 )
@@ -217,6 +221,7 @@ def _judge_best_epoch(answer: int, run: Run) -> str:
 best_epoch = Exercise(
     int,
     _judge_best_epoch,
-    "After that epoch the network learns its training rows by heart: it overfits.",
+    "After that epoch the validation loss gets no lower, while the training loss still falls: "
+    "the network overfits.",
     "history['val_loss'].idxmin() is the position of the lowest value; epochs count from 1.",
 )

@@ -83,6 +83,7 @@ def _judge_again(is_worth_a_retry: Callable[..., Any]) -> str:
 
 again = function(
     _judge_again,
-    "Any other job fails again in the same way, and costs the same time again.",
+    "Your function picks the faults that pass by themselves. Any other job fails again in the "
+    "same way, and costs the same again.",
     "which two rows of the table have “yes” in their last column? Compare in lower case.",
 )

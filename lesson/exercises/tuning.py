@@ -77,7 +77,8 @@ def _judge_scales(space: Any) -> str:
 scales = Exercise(
     object,
     _judge_scales,
-    "A scale says where a change of the same size makes the same difference.",
+    "The learning rate and 1 − momentum span powers of ten, so each power gets as many trials. "
+    "The other two do not.",
     "in which steps would you try the values by hand: adding, multiplying, or coming closer to 1?",
     kind="write",
 )
@@ -97,7 +98,7 @@ def _judge_pairs(wins: Callable[..., Any]) -> str:
 
 pairs = function(
     _judge_pairs,
-    "In these cases one study of each kind would show the opposite of the twenty.",
+    "In the pairs that random search wins, a single study of each kind would have misled you.",
     "zip(one, other) gives the pairs; then count those whose first number is lower.",
 )
 
@@ -203,7 +204,8 @@ def _judge_enough(answer: int) -> str:
 enough = Exercise(
     int,
     _judge_enough,
-    "The number is the same for two parameters and for ten.",
+    "The probability that all 59 trials miss is 0.95 to the power of 59, just below 5 per cent, "
+    "for two parameters and for ten.",
     "put some numbers into 1 - 0.95**trials, or use math.log.",
     unit="trials",
 )

@@ -74,7 +74,7 @@ def _judge_failed_filter(answer: str) -> str:
 failed_filter = Exercise(
     str,
     _judge_failed_filter,
-    "The service filters its jobs, and returns only those that match.",
+    "The service compares each job's state with this filter, and returns only the failed ones.",
     "take the filter of the running jobs, and the name of another state from the table.",
     kind="write",
 )
@@ -116,8 +116,8 @@ def _judge_compared(record: Record) -> str:
 
 compared = job_to_send(
     _judge_compared,
-    "Only the training takes longer: you pay mostly for the start of a small job, and for the "
-    "training of a large one.",
+    "Only the training takes longer: in a small job you pay mostly for start-up, in a large one "
+    "mostly for training.",
     "the cell that made `run` has the call: change its epochs, and add patience.",
 )
 

@@ -48,7 +48,7 @@ def _judge_ran_on(record: Record) -> str:
 
 ran_on = job_to_send(
     _judge_ran_on,
-    "The job's record says which GPU it requested, and its metrics say which device it used.",
+    "The job's record shows which GPU it requested, and its metrics show which device it used.",
     "help(train) lists the arguments; afterwards, look among the names in the metrics of the run.",
 )
 
@@ -107,7 +107,9 @@ choices = one_each(
         "3: count 16 bytes for each weight; a model that does not fit has to be split.",
         "4: before several machines, take one that suits the work.",
     ],
-    praise="Split the data when there is too much data, and the model when it is too large.",
+    praise="Three seconds need no GPU; many images need several GPUs for the rows; 30 billion "
+    "weights fit on no card, so the model is split; and one GPU is enough for twenty hours on a "
+    "CPU.",
     advice="ask for each first: does it fit into the memory of one card? Then: is it slow enough "
     "to matter?",
 )

@@ -54,7 +54,7 @@ def _judge_forgotten(dollars: float) -> str:
 forgotten = Exercise(
     float,
     _judge_forgotten,
-    "The training itself cost 14 cents of it.",
+    "You pay for 60 hours of the machine and its GPU. The training itself cost 14 cents of it.",
     "add the two prices of an hour, and count the hours until somebody looked.",
     unit="dollars",
 )
@@ -119,6 +119,7 @@ engine = one_each(
         "third case: several teams wait for the same GPUs: who decides whose turn it is?",
         "fourth case: it is one Python program that hands out thousands of small pieces.",
     ],
-    praise="A cluster pays off if much of your work shares its machines.",
+    praise="An hour a month needs no machines of its own, a VM takes any driver, Kubernetes "
+    "shares the 64 GPUs, and Ray starts many small tasks quickly.",
     advice="ask of each: who would look after it, and for how many jobs?",
 )

@@ -86,7 +86,7 @@ class ExerciseRules:
             assert len(wrong) >= 2
             for answer in right:
                 verdict = self.said(name, answer)
-                assert verdict == f"Right. {self.exercises[name].praise}", (name, answer, verdict)
+                assert verdict == f"Correct. {self.exercises[name].praise}", (name, answer, verdict)
             for answer, word in wrong:
                 verdict = self.said(name, answer)
                 assert verdict.startswith("Not yet: ") and word in verdict, (name, answer, verdict)

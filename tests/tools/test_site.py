@@ -358,7 +358,7 @@ def test_a_heading_with_a_number_is_no_list() -> None:
 @pytest.mark.parametrize(
     ("language", "text", "wrapped"),
     [
-        ("output", "Right. A long sentence.", True),
+        ("output", "Correct. A long sentence.", True),
         ("text", "train_nn.py: no such file", True),
         ("output", "Age      139\nCabin    551", False),
         ("python", "print(1)", False),

@@ -13,7 +13,7 @@ from lesson.show.progress import in_notebook
 
 # How a verdict begins: its sign, its text's colour and its box's.
 STYLES = {
-    "Right.": ("✔", "#0b4f1f", "#dff3e3"),
+    "Correct.": ("✔", "#0b4f1f", "#dff3e3"),
     "Not yet:": ("✘", "#7a1420", "#fbe3e4"),
     "Not answered yet:": ("○", "#4a3800", "#fbf0cf"),
     "Hint:": ("➜", "#12375c", "#e3eefa"),

@@ -60,10 +60,13 @@ def test_the_command(clean_lesson, capsys):
 def test_the_minutes_of_all_episodes(clean_lesson, capsys):
     assert main(["--pace", str(clean_lesson)]) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert rows[2:] == ["| 01 Count things | 15 | 5 | 20 | 0 |", "| all | 15 | 5 | 20 | 0 |"]
+    assert rows[2:] == [
+        "| 01 Count things | 15 | 58 | 5 | 20 | 63 | 0 |",
+        "| all | 15 | 58 | 5 | 20 | 63 | 0 |",
+    ]
     insert("## Optional: More\n\n" + "word " * 600)(clean_lesson)
     assert main(["--pace", str(clean_lesson)]) == 0
-    assert "| 01 Count things | 15 | 5 | 20 | 3 |" in capsys.readouterr().out
+    assert "| 01 Count things | 15 | 58 | 5 | 20 | 63 | 3 |" in capsys.readouterr().out
 
 
 def test_an_empty_folder_is_no_traceback(tmp_path):

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SETUP = "40 seconds"  # on two cores, with the packages in uv's cache
+SETUP = "30 seconds"  # on two cores, with the packages in uv's cache
 TESTS = "six minutes"  # `make test` of the lesson, on two cores
 CLOUD_TESTS = "four minutes"  # `make test` in local-cloud/, there
 DOWNLOAD = "eight minutes"  # 570 MB at 10 Mbit/s

@@ -132,7 +132,8 @@ class Google:
         except TransportError:
             raise Fix("Google does not answer; look at your network, and try again") from None
         for name in ("service_account_email", "account"):  # of a service account, of a person
-            if account := getattr(own, name, ""):
+            account = getattr(own, name, "")
+            if account:
                 return f"accepted, {account}"
         return "accepted"
 

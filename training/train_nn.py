@@ -1217,14 +1217,21 @@ def own_code(model_dir: str) -> dict[str, bytes]:
     is_there = Path(local_path(model_dir)).resolve() == script.parent
     if is_there or not script.is_file():  # it is no file if a zip archive was started
         return {}
-    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    beside = {Path(file).resolve() for file in loaded if file}
-    beside.add(script.with_name("serve_nn.py"))
     code = {"train_nn.py": script.read_bytes()}
-    for file in sorted(beside - {script, script.with_name("__init__.py")}):
-        if file.parent == script.parent and file.suffix == ".py" and file.is_file():
+    for file in sorted(script.parent.glob("*.py")):
+        is_package = file.name == "__init__.py"
+        if file != script and not is_package and (is_imported(file) or file.name == "serve_nn.py"):
             code[file.name] = file.read_bytes()
     return code
+
+
+def is_imported(file: Path) -> bool:
+    """Return whether this process has imported the file."""
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if path and Path(path).name == file.name and Path(path).resolve() == file:
+            return True
+    return False
 
 
 def last_lines(model_dir: str, loss: float, mean_score: float) -> list[str]:

@@ -49,7 +49,7 @@ def _judge_mixed(epochs: int) -> str:
 mixed = Exercise(
     int,
     _judge_mixed,
-    "The curve is that of the second training. Now look whose flags TensorBoard shows.",
+    "The curve shows the second training. Now look whose flags TensorBoard shows.",
     "one folder is one run. What does the reader do with the first points when a program begins "
     "again?",
     unit="epochs",

@@ -46,10 +46,12 @@ def _folder_of_run(run: Run) -> Path:
     folder = KEPT / digest(run.folder)
     if not folder.exists():
         KEPT.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=KEPT) as made:
+        with tempfile.TemporaryDirectory(dir=KEPT) as place:
+            made = Path(place, "code")
+            made.mkdir()
             for file in [*FOLDER.glob("*.py"), *own]:
                 shutil.copy(file, made)
-            shutil.copytree(made, folder, dirs_exist_ok=True)
+            made.rename(folder)  # whole, or not at all
     return folder
 
 

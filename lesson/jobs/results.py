@@ -74,7 +74,7 @@ def with_results(run: Run, name: str, when: Times, *, copy: Path) -> Run:
         interruptions=max(run.interruptions, len(metrics.get("epochs", {}).get("resumed", ()))),
         copy=copy,
         **scored(metrics),
-        code=f"{run.code} {digest(copy)}".strip(),
+        digest=digest(copy),
     )
 
 

@@ -35,7 +35,8 @@ class Run:
     training: float | None = None
     cost: float | None = None
     score_name: str = "accuracy"  # SCORE of the script
-    code: str = ""  # folder and digest of the script, as far as they are known
+    code: str = ""  # the name of the script's folder, if this process has sent it
+    digest: str = ""  # of the script, once there are results: lesson.jobs.code
     interruptions: int = 0  # by stops of spot machines, as far as they were seen
     copy: Path | None = field(default=None, repr=False)
     job: Any = field(default=None, repr=False, compare=False)  # the SDK's own object

@@ -91,7 +91,8 @@ def train(
         training=training,
         artefacts=str(folder),
         **scored(metrics),
-        code=f"{script.parent.name} {digest(folder)}",
+        code=script.parent.name,
+        digest=digest(folder),
     )
 
 

@@ -240,5 +240,6 @@ def complete(run: Run, rented: RentedMachine, copy: Path) -> Run:
         training=training,
         copy=copy,
         **scored(metrics),
-        code=f"{FOLDER.name} {digest(copy)}",
+        code=FOLDER.name,
+        digest=digest(copy),
     )

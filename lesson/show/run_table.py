@@ -42,8 +42,8 @@ def run_table(runs: Sequence[Run]) -> RunTable:
         table[score] = [run.score if run.score_name == score else None for run in runs]
     for name in LAST:
         table[name] = [getattr(run, name) for run in runs]
-    if len({run.code.split()[-1] for run in runs if run.code}) > 1:
-        table.insert(2, "code", [run.code for run in runs])
+    if len({run.digest for run in runs if run.digest}) > 1:
+        table.insert(2, "code", [f"{run.code} {run.digest}".strip() for run in runs])
     for name in table.columns:
         if name not in WORDS and name != "replicas":
             table[name] = table[name].astype(float).round(_digits(name))

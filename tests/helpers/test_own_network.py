@@ -81,13 +81,13 @@ def test_a_changed_copy_answers_from_an_endpoint(side: Side, case: Case, tmp_pat
         import sagemaker.serve
     assert sagemaker.serve
     mine = helpers.train(data | FLAGS, code=copied_folder(tmp_path / "mine", case.section))
-    assert (mine.score_name, mine.code.split()[0]) == (case.score, "mine")
+    assert (mine.score_name, mine.code) == (case.score, "mine")
     (shown,) = run_table([mine]).to_dict("records")
     assert shown[case.score] == round(mine.score, 4)
 
     shutil.rmtree(tmp_path / "mine")
     found = helpers.wait(side.name(mine.job))  # as another notebook does, by its name alone
-    assert found.code == mine.code.split()[1]
+    assert found.digest == mine.digest
     endpoint = helpers.deploy(found)
     answers = helpers.predict(endpoint, table(rows=60)["X_val"][:2])
     assert len(answers) == 2 and all(map(case.is_answer, answers))
@@ -99,7 +99,7 @@ def test_an_earlier_runs_code_is_trained_and_tuned_again(side: Side, tmp_path: P
     mine = helpers.train(data | FLAGS, code=copied_folder(tmp_path / "mine", "classes"))
     shutil.rmtree(tmp_path / "mine")
     again = helpers.train(data | FLAGS, code=mine)
-    assert (again.loss, again.code.split()[1]) == (mine.loss, mine.code.split()[1])
+    assert (again.loss, again.digest) == (mine.loss, mine.digest)
     space = {"hidden": one_of("8", "16,8")}
     request = helpers.tune(data, space, trials=2, code=mine, dry_run=True)
     sent = request.get("ModelTrainer") or request["CustomJob.from_local_script"]
@@ -112,6 +112,7 @@ def test_runs_of_different_code_say_so_in_the_table(side: Side, tmp_path: Path) 
     mine = side.helpers.train(data | FLAGS, code=copied_folder(tmp_path / "mine", "schedule"))
     lessons = side.helpers.train(data | FLAGS)
     assert isinstance(lessons, Run)
-    assert run_table([lessons, mine])["code"].tolist() == [lessons.code, mine.code]
-    assert lessons.code.startswith("training ") and lessons.code != mine.code
+    named = [f"training {lessons.digest}", f"mine {mine.digest}"]
+    assert run_table([lessons, mine])["code"].tolist() == named
+    assert lessons.digest != mine.digest
     assert code.folder_of(lessons) == code.FOLDER

@@ -56,9 +56,13 @@ def test_less_of_an_error_is_better() -> None:
 
 
 def test_runs_of_different_code_have_a_column_that_says_so() -> None:
-    runs = [replace(HERE, code=code) for code in ("training 1111111", "copy 2222222")]
+    runs = [
+        replace(HERE, code="training", digest="1111111"),
+        replace(HERE, code="copy", digest="2222222"),
+    ]
     assert run_table(runs)["code"].tolist() == ["training 1111111", "copy 2222222"]
-    assert "code" not in run_table([runs[0], replace(HERE, code="1111111"), HERE]).columns
+    found_by_name, running = replace(HERE, digest="1111111"), replace(HERE, code="training")
+    assert "code" not in run_table([runs[0], found_by_name, running, HERE]).columns
 
 
 def test_a_notebook_shows_the_table_with_units_and_marks_the_best() -> None:
